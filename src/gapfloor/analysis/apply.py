@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,9 @@ def analyse(
         problems = (*problems, *departures(study, content))
     if locked is not None and locked.lock is not None:
         _stop(content, problems)
-    digest = locked.hash if locked is not None else content_hash(content)
     # A plan without the setting pools, as the paper does. Where no plan is given, agents are never pooled.
     is_pooled = locked is not None if content.agents.pooled is None else content.agents.pooled
-    context = PlannedStudy(study, content, digest, locked, pools=(None,) if is_pooled else study.agents)
+    context = PlannedStudy(study, content, locked, pools=(None,) if is_pooled else study.agents)
     measured = read_cells(inputs.cells, context)
     floor_families, families_of_gaps = comparisons(context), gap_families(context)
     families: list[Any] = [*floor_families, *families_of_gaps]
@@ -146,22 +146,21 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
     """The plan as it was used; `n_timed` counts the cells of which it is known when they were written."""
     plan, locked = context.plan, context.locked
     lock = locked.lock if locked is not None else None
-    shown = ""
-    if lock is not None and lock.plan.cells_seen:
-        shown = f"locked when {counted(lock.plan.cells_seen, 'cell')} had been seen"
-    elif lock is not None and 0 < context.study.n_cells <= n_timed:
-        shown = "by the times in its log, locked before any cell of this store"
-    elif lock is not None:
-        shown = "no cell had been seen by its lock; when these data were made is not recorded"
+    fixed: dict[str, Any] = {}
+    if lock is not None:
+        fixed = {
+            name: getattr(lock.plan, name)
+            for name in ("status", "locked_at", "cells_seen", "seen_in", "commit")
+        }
+        fixed |= {"earlier_locks": lock.plan.earlier, "leaves_open": plan.leaves_open}
+        fixed["shown"] = "no cell had been seen by its lock; when these data were made is not recorded"
+        if lock.plan.cells_seen:
+            fixed["shown"] = f"locked when {counted(lock.plan.cells_seen, 'cell')} had been seen"
+        elif 0 < context.study.n_cells <= n_timed:
+            fixed["shown"] = "by the times in its log, locked before any cell of this store"
     return PlanUsed(
         name=plan.name if locked is not None else f"{context.floor_method} (built in)",
         hash=context.plan_hash,
-        status=lock.plan.status if lock is not None else "exploratory",
-        locked_at=lock.plan.locked_at if lock is not None else "",
-        cells_seen=lock.plan.cells_seen if lock is not None else None,
-        seen_in=lock.plan.seen_in if lock is not None else "",
-        earlier_locks=lock.plan.earlier if lock is not None else (),
-        commit=lock.plan.commit if lock is not None else "",
         alpha=plan.floor.alpha,
         confidence=plan.intervals.confidence,
         resamples=plan.intervals.resamples,
@@ -172,19 +171,12 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
         floor_method=context.floor_method,
         gap_method=context.gap_method,
         least_runs=plan.least_runs,
-        leaves_open=plan.leaves_open if lock is not None else (),
-        shown=shown,
         pooled=context.pools == (None,),
         addenda=tuple(
-            AddendumUsed(
-                name=text.name,
-                hash=text.hash,
-                status=text.status,
-                locked_at=text.locked_at,
-                cells_seen=text.cells_seen,
-            )
+            AddendumUsed(**{each.name: getattr(text, each.name) for each in fields(AddendumUsed)})
             for _, text in (locked.addenda if locked is not None else ())
         ),
+        **fixed,
     )
 
 

@@ -227,7 +227,7 @@ def _context(cells: Sequence[StoredCell]) -> PlannedStudy:
     # A cell may be named twice, e.g. as the floor and as a reference.
     once = list({cell.path: cell for cell in cells}.values())
     study = group(inputs_of_cells(once), paper_plan())
-    return PlannedStudy.without_plan(study, pools=study.agents)
+    return PlannedStudy(study, paper_plan(), pools=study.agents)
 
 
 def _run_returns(

@@ -60,7 +60,7 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
         leakage: what `gapfloor levels` found (`gapfloor.levels.overlap.read_leakage`).
     """
     study = group(read_inputs(source), paper_plan())
-    context = PlannedStudy.without_plan(study)
+    context = PlannedStudy(study, paper_plan())
     rows: list[LeakedGap] = []
     for place in study.places:
         overlap = leakage.of(place.game, place.mode)

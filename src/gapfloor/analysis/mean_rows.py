@@ -23,7 +23,7 @@ from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
 from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
 from gapfloor.analysis.summaries import Summaries, Summary
 from gapfloor.errors import UsageError
-from gapfloor.plan.model import content_hash, paper_plan
+from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
 from gapfloor.statistics.families import holm, word_of
@@ -56,8 +56,7 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
     if not runs:
         raise UsageError("The table has no rows besides the floor's.")
     study = _study(runs, mode)
-    digest = locked.hash if locked is not None else content_hash(content)
-    context = PlannedStudy(study, content, digest, locked, pools=study.agents)
+    context = PlannedStudy(study, content, locked, pools=study.agents)
     own = [row for row in rows if _is_floor(row, floor)]
     compared = []
     problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]

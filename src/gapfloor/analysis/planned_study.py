@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from gapfloor.analysis.grouping import Place, RunSample, StudyEpisodes
 from gapfloor.analysis.rows import Row, Status
 from gapfloor.plan.lock import LockedPlan
-from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
+from gapfloor.plan.model import Method, Plan, content_hash
 from gapfloor.statistics.conventions import MarginRule
 from gapfloor.statistics.families import holm
 
@@ -44,17 +45,15 @@ class PlannedStudy:
 
     study: StudyEpisodes
     plan: Plan
-    plan_hash: str
-    locked: LockedPlan | None
+    locked: LockedPlan | None = None
     """None: no plan was given, the built-in one is used."""
     pools: tuple[str | None, ...] = (None,)
     """Whose runs are one sample: an agent's, or (None) those of all agents together."""
 
-    @classmethod
-    def without_plan(cls, study: StudyEpisodes, **more: Any) -> PlannedStudy:
-        """The study under the built-in plan: every result is exploratory."""
-        plan = paper_plan()
-        return cls(study, plan, content_hash(plan), None, **more)
+    @cached_property
+    def plan_hash(self) -> str:
+        """The hash of what the plan says."""
+        return self.locked.hash if self.locked is not None else content_hash(self.plan)
 
     @property
     def floor_method(self) -> Method:
@@ -88,7 +87,7 @@ class PlannedStudy:
         """The plan's interval settings, as keyword arguments of the statistics."""
         return {"confidence": self.plan.intervals.confidence, "n_resamples": self.plan.intervals.resamples}
 
-    @property
+    @cached_property
     def for_calls(self) -> PlannedStudy:
         """The same for calls alone, without resampled intervals."""
         return replace(self, plan=replace(self.plan, intervals=replace(self.plan.intervals, resamples=1)))

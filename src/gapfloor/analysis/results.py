@@ -70,11 +70,11 @@ class PlanUsed:
     """Its name."""
     hash: str
     """SHA-256 of the text that was locked."""
-    status: Status
+    status: Status = "exploratory"
     """Of what the plan names."""
-    locked_at: str
+    locked_at: str = ""
     """ISO time, empty if never locked."""
-    cells_seen: int | None
+    cells_seen: int | None = None
     """Cells of the study seen when it was locked; None if never locked."""
     seen_in: str = ""
     """Where these cells were counted, or that the number was declared."""
