@@ -189,12 +189,7 @@ def _summary(study: StudyEpisodes, inputs: Inputs) -> SourceSummary:
         n_floor_episodes=sum(
             sample.returns.size for place, sample in study.references.items() if place.reference == FLOOR_RULE
         ),
-        games=study.games,
-        budgets=study.budgets,
-        agents=study.agents,
-        rules=study.rules,
-        level_sets=study.level_sets,
-        draws=study.draws,
+        **study.labels,
         has_level_seeds=bool((inputs.level_seed >= 0).all()),
         has_cell_records=inputs.cells is not None,
         extra_columns=inputs.extra_columns,

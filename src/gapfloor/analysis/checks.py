@@ -8,7 +8,7 @@ refused whether the plan is locked or not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,22 +31,17 @@ _NO_EPISODES = "the plan names it; no episodes"
 
 def find_problems(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> tuple[Problem, ...]:
     """Everything that is missing, unbalanced, copied or assumed, cell by cell."""
-    return tuple(
-        Problem(kind=kind, where=where, what=what) for kind, where, what in _all(study, inputs, plan)
-    )
+    return _as_problems(_all(study, inputs, plan))
 
 
 def departures(study: StudyEpisodes, plan: Plan) -> tuple[Problem, ...]:
     """Where the data are not what a plan says: rules, agents, numbers of runs, levels."""
-    found = [
-        *(
-            ("missing", rule, "the plan names this rule; no episodes")
-            for rule in plan.scope.rules
-            if rule not in study.rules
-        ),
-        *_planned_runs(study, plan),
-        *_planned_levels(study, plan),
-    ]
+    absent = [rule for rule in plan.scope.rules if rule not in study.rules]
+    rules = (("missing", rule, "the plan names this rule; no episodes") for rule in absent)
+    return _as_problems([*rules, *_planned_runs(study, plan), *_planned_levels(study, plan)])
+
+
+def _as_problems(found: Iterable[tuple[Any, str, str]]) -> tuple[Problem, ...]:
     return tuple(Problem(kind=kind, where=where, what=what) for kind, where, what in found)
 
 

@@ -182,6 +182,12 @@ class StudyEpisodes:
     agents: tuple[str, ...]
     n_cells: int
 
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The names of everything that was measured, in the order of results."""
+        names = ("games", "budgets", "agents", "rules", "level_sets", "draws")
+        return {name: getattr(self, name) for name in names}
+
     def runs(
         self, place: Place, rule: str, level_set: str, *, agent: str | None = None
     ) -> dict[RunName, RunSample]:

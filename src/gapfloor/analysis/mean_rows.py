@@ -90,18 +90,14 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
             plan_used(context),
             primary_rule=primary if primary in study.rules else study.rules[0],
         ),
-        source=SourceSummary(
-            n_episodes=0, n_cells=0, n_runs=_count_runs(runs), n_floor_episodes=0, games=study.games,
-            budgets=study.budgets, agents=study.agents, rules=study.rules, level_sets=study.level_sets, draws=(),
-            has_level_seeds=False, has_cell_records=False, extra_columns=(),
-        ),
+        source=SourceSummary(n_runs=_count_runs(runs), **study.labels),
         floors=tuple(_floor_row(context, key, found) for key, found in floors.items()),
         floor_comparisons=found_rows,
         agent_floor_comparisons=found_rows,
         call_counts=call_counts(found_rows),
         problems=tuple(dict.fromkeys(problems)),
         gaps=(),
-    )  # fmt: skip
+    )
 
 
 def _count_runs(rows: Sequence[Summary]) -> int:

@@ -124,13 +124,13 @@ class PlanUsed:
 class SourceSummary:
     """What was read."""
 
-    n_episodes: int
+    n_episodes: int = 0
     """Episodes read."""
-    n_cells: int
+    n_cells: int = 0
     """Cells read."""
     n_runs: int
     """Different runs among them."""
-    n_floor_episodes: int
+    n_floor_episodes: int = 0
     """Episodes of the uniform reference among them."""
     games: tuple[str, ...]
     """The games, in the order of the tables."""
@@ -144,11 +144,11 @@ class SourceSummary:
     """The level sets."""
     draws: tuple[str, ...]
     """Seeds of the level draws."""
-    has_level_seeds: bool
+    has_level_seeds: bool = False
     """Whether episodes say which level they were on."""
-    has_cell_records: bool
+    has_cell_records: bool = False
     """Whether entropies and action counts came with the episodes."""
-    extra_columns: tuple[str, ...]
+    extra_columns: tuple[str, ...] = ()
     """Columns that were not needed, kept with the episodes."""
 
 
