@@ -20,7 +20,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from gapfloor.analysis.column_names import ALIASES, TableOptions, holds_episodes, meaning
-from gapfloor.analysis.foreign_formats import RawTable, read_document, read_folder, read_npz_file
+from gapfloor.analysis.foreign_formats import RawTable, read_document, read_folder
 from gapfloor.errors import UsageError
 
 #: Columns of whole numbers, in the smallest type that their values usually need.
@@ -57,8 +57,7 @@ def read_table(source: Any, options: TableOptions) -> RawTable:
         **dict.fromkeys(("parquet", "pq"), (_read_parquet, "Parquet")),
         **dict.fromkeys(("jsonl", "ndjson"), (_read_json_lines, "JSON lines")),
         **dict.fromkeys(("csv", "tsv", "txt", "md", "tex"), (_read_text, "CSV")),
-        **dict.fromkeys(("json", "eval"), (read_document, "JSON")),
-        "npz": (read_npz_file, "a numpy archive"),
+        **dict.fromkeys(("json", "eval", "npz"), (read_document, "a document")),
     }
     if suffix not in readers:
         raise UsageError(
