@@ -65,7 +65,9 @@ class GapComparison(Compared):
     def recommended_test(self) -> ExcessTest:
         """The excess over the floor's gap, over different runs, before its family is known."""
         trains, tests = zip(*self.distinct.values(), strict=True)
-        train_floor, test_floor = (floor and (floor.returns, floor.levels) for floor in self.floors)
+        train_floor, test_floor = (
+            None if floor is None else (floor.returns, floor.levels) for floor in self.floors
+        )
         return excess_gap(
             [(train.returns, train.levels) for train in trains],
             [(test.returns, test.levels) for test in tests],
