@@ -14,7 +14,6 @@ from gapfloor.analysis.episodes import Inputs, Source, read_inputs
 from gapfloor.analysis.floor_rows import call_counts, comparisons, floor_rows
 from gapfloor.analysis.gap_rows import gap_families
 from gapfloor.analysis.grouping import StudyEpisodes, group
-from gapfloor.analysis.multiverse import with_choices
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.results import (
     AddendumUsed,
@@ -96,7 +95,7 @@ def analyse(
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
         call_counts=call_counts(against_floor),
-        sensitivity=with_choices(context, sensitivity_rows(families), families, [*against_floor, *gaps]),
+        sensitivity=sensitivity_rows(context, families, [*against_floor, *gaps]),
         other_method=OtherMethod(
             floor_method=(for_floor := other_method(context.floor_method)),
             gap_method=(for_gaps := other_method(context.gap_method)),
