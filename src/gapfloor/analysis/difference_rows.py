@@ -53,28 +53,27 @@ def run_values(
 
 def pair_rows(context: PlannedStudy) -> tuple[RuleDifferenceRow, ...]:
     """The plan's and the addenda's differences between rules, of each of the plan's pools."""
-    wanted: list[tuple[tuple[str, str], Sequence[Quantity]]] = [
-        (split_difference(text, source="the plan"), context.plan.pairs.quantities)
-        for text in context.plan.pairs.differences
-    ]
+    texts = [("the plan", text, context.plan.pairs.quantities) for text in context.plan.pairs.differences]
     for addendum, _ in context.locked.addenda if context.locked else ():
-        wanted += [
-            (split_difference(text, source=addendum.name), addendum.quantities) for text in addendum.pairs
-        ]
-    named = {(pair, quantity) for pair, quantities in wanted for quantity in quantities}
-    # A merged rule is always compared with the greedy rule that it repairs.
-    if "merged" in context.study.rules and ("merged", "greedy") not in {pair for pair, _ in named}:
-        wanted.append((("merged", "greedy"), QUANTITIES))
-    rows = []
-    for agent in context.pools:
-        for place in context.study.places:
-            for rules, quantities in wanted:
-                for quantity in quantities:
-                    unnamed = ""
-                    if (rules, quantity) not in named:
-                        unnamed = f"the plan does not name the difference {rules[0]} - {rules[1]}"
-                    row = _pair(context, place, rules, quantity, agent, unnamed)
-                    rows += [row] if row is not None else []
+        texts += [(addendum.name, text, addendum.quantities) for text in addendum.pairs]
+    # The rules and the quantity of each difference, and why it has no name in the plan, or nothing.
+    wanted = {
+        (split_difference(text, source=source), quantity): ""
+        for source, text, quantities in texts
+        for quantity in quantities
+    }
+    merged = ("merged", "greedy")
+    if "merged" in context.study.rules and merged not in {rules for rules, _ in wanted}:
+        # A merged rule is always compared with the greedy rule that it repairs.
+        reason = f"the plan does not name the difference {' - '.join(merged)}"
+        wanted |= {(merged, quantity): reason for quantity in QUANTITIES}
+    found = (
+        _pair(context, place, rules, quantity, agent, unnamed)
+        for agent in context.pools
+        for place in context.study.places
+        for (rules, quantity), unnamed in wanted.items()
+    )
+    rows = [row for row in found if row is not None]
     adjusted = holm_within(
         rows,
         lambda row: (row.mode, row.budget, row.agent, row.rule, row.rule_b, row.quantity),
