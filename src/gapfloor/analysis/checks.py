@@ -222,9 +222,8 @@ def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
 def _planned_runs(study: StudyEpisodes, plan: Plan) -> Found:
     """Agents, numbers of runs and seeds that differ from the plan's."""
     scope = plan.scope
-    if scope.agents is scope.runs is scope.seeds is None:
-        return
-    for place in study.places:
+    has_scope = any(each is not None for each in (scope.agents, scope.runs, scope.seeds))
+    for place in study.places if has_scope else ():
         if not plan.names(game=place.game, budget=place.budget):
             continue
         here = {run for condition, runs in study.policies.items() if condition.place == place for run in runs}

@@ -11,7 +11,7 @@ import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.compared import Called, Compared, in_families
-from gapfloor.analysis.grouping import Place, RunSample
+from gapfloor.analysis.grouping import Place, RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import CallCount, ComparisonRow, Equivalence, ReturnRow
 from gapfloor.plan.model import Method
@@ -157,11 +157,9 @@ class ReferenceComparison(Compared):
     def row(self, called: Called) -> ComparisonRow:
         """The comparison with its call."""
         found, units = called.found, np.sort(self.floor.units)
-        test, values = (
-            (found, self.values("paper"))
-            if isinstance(found, FloorComparison)
-            else (found.test, self.values("recommended"))
-        )
+        is_paper = isinstance(found, FloorComparison)
+        test: Any = found if is_paper else found.test
+        values = self.values("paper" if is_paper else "recommended")
         floor = float(units.mean())
         return ComparisonRow(
             **{**self.labels, "n": test.n},
@@ -170,12 +168,12 @@ class ReferenceComparison(Compared):
             floor=floor,
             floor_sem=sem(units),
             floor_n=units.size,
-            delta=self._paper_estimate(found) if test is found else self._recommended_estimate(found),
+            delta=self._paper_estimate(found) if is_paper else self._recommended_estimate(found),
             decision=called.decision,
             equivalence=self._equivalence(test.p_tost, called.p_equivalent, test.margin),
             runs_above=int(np.count_nonzero(values > floor)),
             n_copies=self.n_copies,
-            widened="" if test is found or called.decision.call == "not tested" else _WIDENED[test.widened],
+            widened="" if is_paper or called.decision.call == "not tested" else _WIDENED[test.widened],
         )
 
     @property
@@ -262,7 +260,7 @@ def comparisons(
                 "floor comparison", place, n=len(runs), agent=agent, names=(agent or "", reference), **about
             )
             shared = [getattr(condition, name) for name in context.plan.floor.family]
-            samples = {name: (sample,) for name, sample in runs.items()}
+            samples: dict[RunName, tuple[RunSample, ...]] = {name: (one,) for name, one in runs.items()}
             found.append(
                 ReferenceComparison(
                     context=context,

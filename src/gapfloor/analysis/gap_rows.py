@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.compared import Called, Compared, in_families
+from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
@@ -109,7 +110,7 @@ class GapComparison(Compared):
         """The gap with its call."""
         test, error = self.paper_test, self.paper_test.sem
         if test.n == 1:
-            error = float(np.hypot(*(sem(sample.level_units) for sample in self.samples)))
+            error = float(np.hypot(sem(self.samples[0].level_units), sem(self.samples[1].level_units)))
         return GapRow(
             **self.labels,
             train=test.train,
@@ -154,7 +155,7 @@ class GapComparison(Compared):
             "levels_differ": may_say_played_levels_differ(call),
         }  # fmt: skip
 
-    def _floor_gap(self) -> dict[str, float]:
+    def _floor_gap(self) -> dict[str, Any]:
         """The floor's own gap, with both samples' errors, and its p with Bonferroni's correction over the games."""
         train, test = self.floors
         if train is None or test is None:
@@ -170,7 +171,7 @@ class GapComparison(Compared):
         games = sum(place.budget == self.place.budget for place in self.context.study.places)
         return {
             **found,
-            "floor_gap_sem": float(np.hypot(*errors)),
+            "floor_gap_sem": float(np.hypot(errors[0], errors[1])),
             "floor_gap_p": float(min(1.0, components_p(found["floor_gap"], parts) * games)),
         }
 
@@ -180,7 +181,7 @@ def gap_families(context: PlannedStudy) -> list[list[GapComparison]]:
     study, found = context.study, []
     for agent in context.pools:
         for place, rule in [(place, rule) for place in study.places for rule in study.rules]:
-            both = study.halves(place, rule, agent=agent)
+            both: dict[RunName, tuple[RunSample, ...]] = {**study.halves(place, rule, agent=agent)}
             if both:
                 names = (agent,) if agent is not None else ()
                 values = {"rule": rule, "budget": place.budget}

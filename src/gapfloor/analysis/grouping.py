@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -183,7 +183,7 @@ class StudyEpisodes:
     n_cells: int
 
     @property
-    def labels(self) -> dict[str, tuple[str, ...]]:
+    def labels(self) -> dict[str, Any]:
         """The names of everything that was measured, in the order of results."""
         names = ("games", "budgets", "agents", "rules", "level_sets", "draws")
         return {name: getattr(self, name) for name in names}

@@ -117,4 +117,5 @@ def _labelled(codes: Ints, names: Sequence[str]) -> Label:
     kept = sorted({name for name, there in zip(names, present, strict=True) if there}, key=natural_key)
     place = {name: at for at, name in enumerate(kept)}
     small = np.int8 if len(kept) <= 1 << 7 else np.int16 if len(kept) <= 1 << 15 else np.int32
-    return np.array([place.get(name, 0) for name in names], dtype=small)[codes], tuple(kept)
+    rank: Ints = np.array([place.get(name, 0) for name in names], dtype=small)
+    return rank[codes], tuple(kept)

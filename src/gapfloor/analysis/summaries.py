@@ -175,12 +175,12 @@ def _lengthened(rows: Rows, columns: set[str], notes: list[str]) -> Rows | None:
     if columns >= {"game", "agent"}:
         return None
     values = [name for name in rows[0] if name not in columns]
-    label = next((name for name in ("game", "agent") if name in columns), None)
+    label: str | None = next((name for name in ("game", "agent") if name in columns), None)
     rows_are_games = label == "game"
     if label is None and values:
         # Neither is named: the side that has more environments we know is the games.
-        label = values.pop(0)
-        rows_are_games = _n_known(row[label] for row in rows) >= _n_known(values)
+        label = first = values.pop(0)
+        rows_are_games = _n_known(row[first] for row in rows) >= _n_known(values)
     filled = [row[name] for row in rows for name in values if row[name]]
     if label is None or not filled or not all(map(parse_cell, filled)):
         return None
