@@ -22,7 +22,6 @@ pytestmark = pytest.mark.fast
 
 METHOD = 'method = "recommended"\n'
 RECOMMENDED = f'name = "x"\n[scope]\nrules = ["sampled"]\n[floor]\n{METHOD}[gaps]\n{METHOD}'
-GAMES = '[scope.games]\n8M = ["coinrun"]\n'
 
 
 @pytest.fixture
@@ -125,12 +124,6 @@ def test_alpha_is_the_plans(methods):
     strict = RECOMMENDED.replace("[floor]\n", "[floor]\nalpha = 0.01\n")
     assert "level of 0.05;" in methods(game_rows(), RECOMMENDED, locked=False).of("calls")
     assert "level of 0.01;" in methods(game_rows(), strict, locked=False).of("calls")
-
-
-def test_looks_are_said(methods):
-    looked = RECOMMENDED.replace("[floor]\n", GAMES + "[floor]\nlooks = [3, 6, 9]\n")
-    assert methods(game_rows(), RECOMMENDED, locked=False).of("looks") == ""
-    assert "looks at 3, 6 and 9 runs" in methods(game_rows(), looked, locked=False).of("looks")
 
 
 def test_the_plans_status_is_that_of_its_lock(methods, tmp_path):
