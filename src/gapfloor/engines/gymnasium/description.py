@@ -73,7 +73,7 @@ def describe(recipe: Recipe) -> Description:
     can_draw = "rgb_array" in (metadata.get("render_modes") or ())
     if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in recipe.arguments:
         facts["render_mode"] = "rgb_array"
-    version = _version(env, recipe)
+    version = _version(env, recipe) if recipe.engine == GYMNASIUM.name else env.version
     with contextlib.suppress(Exception):
         env.close()
     return Description(version, form, noop, words, names, layout, **facts)
@@ -131,13 +131,13 @@ def _masks(env: Any, info: Any, recipe: Recipe) -> dict[str, Any]:
 
 
 def score_name(recipe: Recipe, names: Iterable[str]) -> str:
-    """The name under which `info` (or EnvPool's state) has the score that the user asked for."""
+    """The name under which `info` has the score that the user asked for."""
     wanted, known = str(recipe.own("score")), list(names)
     for name in known:
-        if name.removeprefix("info:") in (SUCCESS_NAMES if wanted == SUCCESS else (wanted,)):
+        if name in (SUCCESS_NAMES if wanted == SUCCESS else (wanted,)):
             return name
     what = f"success (none of {', '.join(SUCCESS_NAMES)})" if wanted == SUCCESS else f"a score '{wanted}'"
-    offered = ", ".join(name.removeprefix("info:") for name in known[:12]) or "nothing"
+    offered = ", ".join(known[:12]) or "nothing"
     raise UsageError(
         f"{recipe.game} does not report {what}: info has {offered}. Leave out --score for the reward."
     )

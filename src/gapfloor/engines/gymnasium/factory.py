@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.catalogue import ENVPOOL, GYMNASIUM
 from gapfloor.engines.engine import Option
 from gapfloor.errors import (
     GapfloorError,
@@ -58,6 +58,8 @@ class Recipe:
 
     game: str
     options: tuple[tuple[str, Option], ...] = ()
+    engine: str = GYMNASIUM.name
+    """Who makes it: Gymnasium or EnvPool."""
 
     @property
     def is_factory(self) -> bool:
@@ -100,6 +102,10 @@ def make_env(recipe: Recipe, *, level: int = 0, render_mode: str | None = None) 
     place, name = recipe.level_place
     if place == "argument":
         arguments[name] = level
+    if recipe.engine == ENVPOOL.name:
+        from gapfloor.engines.envpool import PoolEnvironment
+
+        return PoolEnvironment(recipe)
     with _as_users_error(recipe.game, "cannot be made"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about old versions of environments: the name was the user's choice
         if recipe.is_factory:
