@@ -25,7 +25,7 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, MultiDiscrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies.notes import note_once
-from gapfloor.users_code import in_users_words
+from gapfloor.users_code import in_users_words, parameters_of, required_parameters
 
 #: The methods by which libraries ask for an action, the clearest first.
 METHODS = ("act", "select_action", "compute_single_action", "predict")
@@ -110,9 +110,9 @@ class _Slot:
         seed, reset = getattr(given, "seed", None), getattr(given, "reset", None)
         self._seed: Callable[[int], Any] | None = seed if callable(seed) else None
         # What else a method of this name needs is not an episode's, e.g. the new_config of RLlib's Algorithm.reset.
-        is_ours = callable(reset) and _required(reset) <= {"seed"}
+        is_ours = callable(reset) and set(required_parameters(reset)) <= {"seed"}
         self.reset: Callable[..., Any] | None = reset if is_ours else None
-        self._reset_takes_seed = self.reset is not None and "seed" in _parameters(self.reset)
+        self._reset_takes_seed = self.reset is not None and "seed" in parameters_of(self.reset)
         kinds = (np.random.Generator, np.random.RandomState, random.Random)
         state = getattr(given, "__dict__", {})
         self._generators = {name: type(each) for name, each in state.items() if isinstance(each, kinds)}
@@ -213,20 +213,6 @@ def _map(observations: Any, change: Callable[[npt.NDArray[Any]], Any]) -> Any:
 def _plain(value: Any) -> Any:
     """A text as Python's own; arrays as they are."""
     return str(value) if isinstance(value, np.str_) else value
-
-
-def _parameters(function: Any) -> Mapping[str, Any]:
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}
-
-
-def _required(function: Any) -> set[str]:
-    """The arguments without which a function cannot be called."""
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = _parameters(function).values()
-    return {each.name for each in parameters if each.default is each.empty and each.kind not in several}
 
 
 def _kind(given: Any) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -28,7 +27,13 @@ from gapfloor.policies.formats.spec import (
     PolicySpec,
 )
 from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
-from gapfloor.users_code import clean_arguments, in_users_words, named_callable
+from gapfloor.users_code import (
+    clean_arguments,
+    in_users_words,
+    named_callable,
+    parameters_of,
+    required_parameters,
+)
 
 _CHECKPOINT_ENDINGS = (".safetensors", ".weights")
 _NOTHING = PolicySpec(UNKNOWN, Path())
@@ -178,12 +183,7 @@ def _acting_policy(name: str, device: str) -> Any:
     from gapfloor.policies.acting import ActingPolicy, acting_policy
 
     found = named_callable(name, what="policy", error=PolicyError, kind="factory ")
-    needed = [
-        each
-        for each in inspect.signature(found).parameters.values()
-        if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ]
-    if needed and needed[0].name != "device":
+    if required_parameters(found)[:1] not in ([], ["device"]):
         return acting_policy(found, name=name)
     return ActingPolicy(functools.partial(_call_factory, name, device), name=name)
 
@@ -191,8 +191,7 @@ def _acting_policy(name: str, device: str) -> Any:
 def _call_factory(name: str, device: str) -> Any:
     factory = named_callable(name, what="policy", error=PolicyError, kind="factory ")
     try:
-        takes_device = "device" in inspect.signature(factory).parameters
         with clean_arguments(name.partition(":")[0]):
-            return factory(device=device) if takes_device else factory()
+            return factory(device=device) if "device" in parameters_of(factory) else factory()
     except Exception as error:
         raise PolicyError(f"The factory {name} failed: {in_users_words(error)}") from error

@@ -7,7 +7,6 @@ more than logits: which part holds them is decided at the first call, said once,
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights, read_network
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import note_once
-from gapfloor.users_code import in_users_words
+from gapfloor.users_code import in_users_words, parameters_of
 
 #: Names under which networks commonly take the state of their memory, after the observation. The second group also
 #: names other things, so it counts only in a network with recurrent layers.
@@ -109,12 +108,8 @@ def policy_of_module(
 ) -> ModulePolicy | RecurrentPolicy:
     """The policy of a torch module; one whose `forward` takes a state gets back what it returned at the last step."""
     policy = ModulePolicy(module, name=name, device=device, form=form)
-    try:
-        later = list(inspect.signature(module.forward).parameters.values())[1:]
-    except (TypeError, ValueError):  # e.g. TorchScript
-        later = []
     names = _STATE_NAMES + (_VAGUE_STATE_NAMES if _recurrent_layer(module) else ())
-    taken = [each for each in later if each.name in names]
+    taken = [each for each in list(parameters_of(module.forward).values())[1:] if each.name in names]
     if not taken:
         return policy
     if taken[0].default is not None:

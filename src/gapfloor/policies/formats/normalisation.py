@@ -93,7 +93,7 @@ def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
 
 def _read_npz(content: bytes, path: Path) -> dict[str, Any]:
     try:
-        entries = read_archive(content, name=str(path)).entries
+        entries = read_archive(content, name=str(path))
     except DamagedArchiveError as error:
         raise ValueError(f"it is not a .npz archive, or it is damaged: {error}") from None
     return {

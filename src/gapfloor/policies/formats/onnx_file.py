@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.file_bytes import most_unpacked, read_policy_file, size_in_words
+from gapfloor.file_bytes import check_growth, read_policy_file
 from gapfloor.policies.formats.content_hash import hash_bytes
 from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.notes import first_line
@@ -126,17 +126,9 @@ def _check_sizes(model: Any, tensors: list[Any], *, path: Path, available: int) 
     """Refuse tensors that claim more numbers than they bring, before the runtime makes room for them."""
     import onnx
 
-    most = most_unpacked(available)
-    total = 0
-    for tensor in tensors:
-        total += _bytes_claimed(tensor, tensor.dims)
-    for sparse in _messages(model, onnx.SparseTensorProto):
-        total += _bytes_claimed(sparse.values, sparse.dims)
-    if total > most:
-        raise PolicyError(
-            f"The tensors of {path} would take {size_in_words(total)} of memory, although the file has only "
-            f"{size_in_words(available)}: it is damaged or was made to fill the memory, so it is not read."
-        )
+    total = sum(_bytes_claimed(each, each.dims) for each in tensors)
+    total += sum(_bytes_claimed(each.values, each.dims) for each in _messages(model, onnx.SparseTensorProto))
+    check_growth(total, available, what=f"The tensors of {path}")
 
 
 def _bytes_claimed(tensor: Any, dims: Any) -> int:

@@ -10,7 +10,6 @@ does, and under the greedy rule it takes its best action.
 from __future__ import annotations
 
 import importlib
-import inspect
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +28,7 @@ from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.quiet import without_chatter
-from gapfloor.users_code import put_folder_on_path
+from gapfloor.users_code import parameters_of, put_folder_on_path
 
 #: Arguments of a constructor that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
@@ -43,9 +42,8 @@ class _NoOptimizer:
 
 def _without_training(cls: Any) -> dict[str, Any]:
     """Arguments with which a policy is made faster: no optimizer, and no first weights that are replaced at once."""
-    known = inspect.signature(cls).parameters
     wanted = {"optimizer_class": _NoOptimizer, "ortho_init": False}
-    return {name: value for name, value in wanted.items() if name in known}
+    return {name: value for name, value in wanted.items() if name in parameters_of(cls)}
 
 
 class SB3Policy(TorchPolicy):

@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.file_bytes import most_unpacked, read_policy_file, size_in_words
-from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, read_archive
+from gapfloor.file_bytes import check_growth, read_policy_file
+from gapfloor.policies.formats.archive import (
+    DamagedArchiveError,
+    looks_like_zip,
+    read_archive,
+    rebuilt_archive,
+)
 from gapfloor.policies.formats.inference import require_torch
 from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_flax, refuse_torchscript
 from gapfloor.policies.formats.spec import FORMATS, TRUST_MEANS, PolicySpec
@@ -46,9 +51,9 @@ def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
     )
     if looks_like_zip(content):
         try:
-            archive = read_archive(content, name=name)
-            refuse_torchscript(archive.entries)
-            content = archive.rebuilt()
+            entries = read_archive(content, name=name)
+            refuse_torchscript(entries)
+            content = rebuilt_archive(entries)
         except DamagedArchiveError:
             raise damaged from None
     try:
@@ -75,11 +80,7 @@ def check_tensors(tensors: Mapping[str, Any], *, name: str, file_bytes: int) -> 
                 f"{name} holds {key} as a sparse, quantised or empty tensor: save plain (dense) weights."
             )
         total += tensor.numel() * tensor.element_size()
-    if total > most_unpacked(file_bytes):
-        raise PolicyError(
-            f"The tensors in {name} would take {size_in_words(total)} of memory, although the file has only "
-            f"{size_in_words(file_bytes)}: it is damaged or was made to fill the memory, so it is not read."
-        )
+    check_growth(total, file_bytes, what=f"The tensors in {name}")
 
 
 def load_weights(network: Any, weights: Mapping[str, Any], *, name: str, called: str) -> None:
