@@ -20,9 +20,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, MultiDiscrete
+from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.notes import note_once
 from gapfloor.users_code import in_users_words, parameters_of, required_parameters
@@ -155,7 +155,7 @@ class ActionReader:
         """The actions of some rows."""
         if self._policy.is_batched:
             chosen = np.asarray(rows)
-            some = _map(observations, lambda array: array[chosen])
+            some = map_arrays(observations, lambda array: array[chosen])
             answers = list(np.asarray(self._guarded(lambda: self._slots[0].ask(some))))
             if len(answers) != len(rows):
                 raise PolicyError(
@@ -167,7 +167,7 @@ class ActionReader:
         return [as_action(each, self._space, name=self._name) for each in answers]
 
     def _ask(self, row: int, observations: Any) -> Any:
-        return self._slots[row].ask(_map(observations, lambda array: _plain(array[row])))
+        return self._slots[row].ask(map_arrays(observations, lambda array: _plain(array[row])))
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:
@@ -202,12 +202,6 @@ def as_action(answer: Any, space: ActionSpace, *, name: str) -> Any:
         f"The policy {name} returned {str(answer)[:80]!r} as an action, but the actions are {space}: return one of "
         "them."
     )
-
-
-def _map(observations: Any, change: Callable[[npt.NDArray[Any]], Any]) -> Any:
-    if isinstance(observations, Mapping):
-        return {key: change(each) for key, each in observations.items()}
-    return change(observations)
 
 
 def _plain(value: Any) -> Any:

@@ -15,14 +15,13 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.metadata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gapfloor.actions.spaces import Actions
-from gapfloor.engines.engine import Engine
+from gapfloor.engines.engine import Engine, map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 
@@ -109,7 +108,8 @@ def refuse_hidden_state(policy: Policy | StatefulPolicy, *, name: str, engine: E
             f"The policy {name} returned different logits for the same observations: it keeps a state of its own, or "
             f"draws random numbers (dropout: call eval()). {_REMEDY}"
         )
-    turned = reader.read(_reversed(observations), first[::-1])[::-1]
+    reverse = map_arrays(observations, lambda array: np.ascontiguousarray(array[::-1]))
+    turned = reader.read(reverse, first[::-1])[::-1]
     finite = np.isfinite(before)
     scale = max(1.0, float(np.abs(before[finite]).max(initial=0.0)))
     same_masks = np.array_equal(finite, np.isfinite(turned))
@@ -124,9 +124,3 @@ _REMEDY = (
     "Give the harness the state instead: an object with initial_state(n) and logits(observations, state, first), which "
     "returns the logits and the next state; or use framestack= for a stack of frames."
 )
-
-
-def _reversed(observations: Any) -> Any:
-    if isinstance(observations, Mapping):
-        return {key: np.ascontiguousarray(each[::-1]) for key, each in observations.items()}
-    return np.ascontiguousarray(observations[::-1])

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
 from gapfloor.policies.formats.network_form import NetworkForm
@@ -49,10 +50,7 @@ class ModulePolicy(TorchPolicy):
         self._channels_first: bool | None = False if self._form.transpose else None
 
     def read(self, observations: Any) -> Any:
-        prepared = self._form.apply(observations)
-        if isinstance(prepared, Mapping):
-            return {key: _as_float(each) for key, each in prepared.items()}
-        return _as_float(prepared)
+        return map_arrays(self._form.apply(observations), _as_float)
 
     def compute(self, inputs: Any) -> tuple[Any, ...]:
         if self._logits_at is None:
