@@ -27,9 +27,6 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.levels import LevelSet
 
-#: The action and the paper's four no-ops.
-HORIZON = 5
-
 #: Engines whose steps leave Python's lock: only there do threads share anything.
 THREADED_ENGINES = ("procgen",)
 
@@ -40,11 +37,7 @@ _ANY_LEVELS = LevelSet(0, 1)
 class Cloner:
     """One engine with a slot for each action and one for the replay."""
 
-    def __init__(self, spec: EngineSpec, *, horizon: int = HORIZON) -> None:
-        if horizon < 1:
-            raise UsageError(
-                f"The horizon is {horizon}: it counts the action's own step, so it must be at least 1."
-            )
+    def __init__(self, spec: EngineSpec, *, horizon: int) -> None:
         self._spec, self._horizon = spec, horizon
         self.n_actions = len(action_names_of(spec))
         self._engine = engine_from_spec(spec, slots=self.n_actions + 1, levels=_ANY_LEVELS)
@@ -114,7 +107,7 @@ def split(
 
 
 def state_partitions(
-    spec: EngineSpec, states: Sequence[State], *, horizon: int = HORIZON, workers: int = 1
+    spec: EngineSpec, states: Sequence[State], *, horizon: int, workers: int = 1
 ) -> list[Partition]:
     """The partition of actions in each of `states`, in their order, whatever the number of workers."""
     workers = max(1, min(workers, len(states))) if spec.engine in THREADED_ENGINES else 1
