@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.metadata
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,24 +61,17 @@ def _random_actions(engine: Engine, rng: np.random.Generator) -> Actions:
     return engine.action_space.uniform(numbers, engine.masks)
 
 
-@dataclass(frozen=True)
-class Backend:
-    """What computes a policy's logits."""
+def backend_of(policy: Any) -> tuple[str, str, str]:
+    """The library that computes the policy's logits, its version, and the device that it runs on.
 
-    name: str
-    version: str
-    """Of the library; empty for a callable, whose libraries are not known."""
-    device: str
-
-
-def backend_of(policy: Any) -> Backend:
-    """The library that computes the policy's logits, its version, and the device that it runs on."""
+    The version is empty for a callable, whose libraries are not known.
+    """
     name = str(getattr(policy, "backend", "callable"))
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         version = ""
-    return Backend(name, version, str(getattr(policy, "device", "cpu")))
+    return name, version, str(getattr(policy, "device", "cpu"))
 
 
 def instruction_set() -> str:

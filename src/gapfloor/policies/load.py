@@ -174,8 +174,7 @@ def _load_file(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
     # Imported here because each loader needs a library of its own.
     module, _, function = FORMATS[spec.kind].loader.partition(":")
     load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
-    policy, rest = load(spec, device=device)
-    return prepare(policy, rest)
+    return prepare(load(spec, device=device), spec)
 
 
 def _acting_policy(name: str, device: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -55,22 +55,16 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     """`policy` itself if it has a method `logits`, or a policy made of a known object or of any callable."""
     # By the class: a torch module may have a layer that is called logits.
     if callable(getattr(type(policy), "logits", None)) or "logits" in getattr(policy, "__dict__", {}):
-        if hasattr(policy, "initial_state"):
-            stateful: StatefulPolicy = policy
-            return stateful
-        stateless: Policy = policy
-        return stateless
+        return cast(Policy, policy)
+    from gapfloor.policies.acting import ActingPolicy, acting_policy, can_act
     from gapfloor.policies.in_memory import policy_in_memory
 
     known = policy_in_memory(policy, device=device)
     if known is not None:
         return known
-    from gapfloor.policies.acting import ActingPolicy, acting_policy, can_act
-
-    if isinstance(policy, ActingPolicy):
-        return policy  # type: ignore[return-value]
-    if can_act(policy):
-        return acting_policy(policy, name=type(policy).__name__)  # type: ignore[return-value]
+    if isinstance(policy, ActingPolicy) or can_act(policy):
+        acting = policy if isinstance(policy, ActingPolicy) else None
+        return cast(Policy, acting or acting_policy(policy, name=type(policy).__name__))
     if callable(policy):
         return CallablePolicy(policy)
     raise PolicyError(
@@ -120,8 +114,10 @@ class LogitsReader:
         try:
             raw = self._ask(observations, first)
             if self._shape[1] == 0:
-                return self._read_distribution(raw)  # type: ignore[no-any-return]
-            logits = as_logits(self._numbered(raw))
+                logits = self._read_distribution(raw)
+            else:
+                logits = as_logits(self._numbered(raw))
+                self._check(logits)
         except (PolicyError, MemoryError):
             raise
         except Exception as error:
@@ -134,7 +130,6 @@ class LogitsReader:
             raise PolicyError(
                 f"The policy {self._name} failed at step {self._calls}: {in_users_words(error)}"
             ) from error
-        self._check(logits)
         self._calls += 1
         return logits
 
@@ -146,17 +141,16 @@ class LogitsReader:
 
         return joint_logits(raw, self._space, name=self._name)  # type: ignore[arg-type]
 
-    def _read_distribution(self, raw: Any) -> Any:
+    def _read_distribution(self, raw: Any) -> Logits:
         from gapfloor.policies.outputs import distribution_of
 
         self.distribution = distribution_of(raw, self._space, name=self._name)
-        parameters = self.distribution.parameters
+        parameters: Logits = self.distribution.parameters
         if len(parameters) != self._shape[0]:
             raise PolicyError(
                 f"The policy {self._name} returned {len(parameters)} rows for {self._shape[0]} observations: return "
                 "one row per observation."
             )
-        self._calls += 1
         return parameters
 
     def _ask(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Any:

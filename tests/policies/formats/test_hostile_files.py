@@ -20,7 +20,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
-from gapfloor.policies.formats.onnx_file import read_onnx
+from gapfloor.policies.formats.onnx import read_onnx
 from gapfloor.policies.graph import open_session
 from gapfloor.policies.load import PolicySource
 from policies.formats.bombs import rewrite

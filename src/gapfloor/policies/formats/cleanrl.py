@@ -76,13 +76,13 @@ def _some_actions(inputs: Any) -> Any:
     return torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
 
 
-def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[CleanRLPolicy | RecurrentPolicy, PolicySpec]:
-    """The agent of a state_dict and a class, or of a trusted pickle; and the line with the remaining options."""
-    agent, spec = read_network(spec, _build_agent, option="agent", device=device)
+def load_cleanrl(spec: PolicySpec, *, device: str) -> CleanRLPolicy | RecurrentPolicy:
+    """The agent of a state_dict and a class, or of a trusted pickle."""
+    agent = read_network(spec, _build_agent, option="agent", device=device)
     head = spec.text("head") or "actor"
     policy = policy_of_agent(agent, where=str(spec.path), name=spec.path.stem, head=head, device=device)
     policy.fingerprint = hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)})
-    return policy, spec
+    return policy
 
 
 def policy_of_agent(

@@ -156,18 +156,16 @@ def _as_float(tensor: Any) -> Any:
     return tensor.float() if is_byte or tensor.is_floating_point() else tensor
 
 
-def load_state_dict_policy(
-    spec: PolicySpec, *, device: str
-) -> tuple[ModulePolicy | RecurrentPolicy, PolicySpec]:
-    """The network that the user names, with the weights of a file; and the line's remaining options."""
+def load_state_dict_policy(spec: PolicySpec, *, device: str) -> ModulePolicy | RecurrentPolicy:
+    """The network that the user names, with the weights of a file."""
     form = NetworkForm.of(spec)
-    module, spec = read_network(spec, _build, option="net", device=device)
+    module = read_network(spec, _build, option="net", device=device)
     policy = policy_of_module(module, name=spec.path.stem, device=device, form=form)
     description = {"form": form.describe(), **describe_module(module)}
     if isinstance(policy, RecurrentPolicy):
         description["state"] = "kept"
     policy.fingerprint = form.extend(hash_arrays(module.state_dict(), description))
-    return policy, spec
+    return policy
 
 
 def _build(make: Any, weights: Mapping[str, Any], spec: PolicySpec) -> Any:

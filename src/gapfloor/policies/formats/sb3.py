@@ -163,7 +163,7 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
         )
 
 
-def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy, PolicySpec]:
+def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
     """The policy of a zip: rebuilt from plain text, or unpickled if the user trusts it."""
     require_torch(device)
     try:
@@ -179,7 +179,7 @@ def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy,
     if spec.kind == "recurrent" and "recurrent" not in model.policy_class[0] and not spec.is_trusted:
         raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
     model.action_space()
-    policy = policy_of_network(
+    return policy_of_network(
         _unpickle(model) if spec.is_trusted else _rebuild(model),
         name=spec.path.stem,
         where=str(spec.path),
@@ -187,7 +187,6 @@ def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy,
         exploration=model.data.get("exploration_rate"),
         device=device,
     )
-    return policy, spec
 
 
 def policy_of_network(

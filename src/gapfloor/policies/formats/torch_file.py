@@ -108,8 +108,8 @@ def _described(tensor: Any) -> str:
 
 def read_network(
     spec: PolicySpec, build: Callable[[Any, Mapping[str, Any], PolicySpec], Any], *, option: str, device: str
-) -> tuple[Any, PolicySpec]:
-    """The torch module of a line, and the line's remaining options.
+) -> Any:
+    """The torch module of a line.
 
     The file holds a whole module, if the user trusts it, or weights for the class or function that `option` names,
     which `build` calls.
@@ -125,19 +125,15 @@ def read_network(
     else:
         saved = load_torch_file(content, name=str(spec.path), is_trusted=spec.is_trusted)
     if isinstance(saved, torch.nn.Module):
-        return saved, spec
-    # `key=` names an entry of the observations, as for every format, unless the file has an entry of that name.
-    entry, key = spec.text("weights"), spec.text("key")
-    if entry is None and key and isinstance(saved, Mapping) and isinstance(saved.get(key), Mapping):
-        entry, spec = key, spec.without("key")
-    weights = without_wrapper_prefix(_choose_weights(saved, path=spec.path, entry=entry))
+        return saved
+    weights = without_wrapper_prefix(_choose_weights(saved, path=spec.path, entry=spec.text("weights")))
     check_tensors(weights, name=str(spec.path), file_bytes=len(content))
     if made_by is None:
         raise UsageError(
             f"{spec.path} holds weights only: name the class that they belong to, with {FORMATS[spec.kind].needed}."
         )
     maker = named_callable(made_by, what=f"option {option}=", error=PolicyError, kind="class or function ")
-    return build(maker, weights, spec), spec
+    return build(maker, weights, spec)
 
 
 def _choose_weights(saved: Any, *, path: Path, entry: str | None) -> Mapping[str, Any]:
