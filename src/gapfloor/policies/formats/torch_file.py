@@ -20,7 +20,7 @@ from gapfloor.policies.formats.archive import (
     rebuilt_archive,
 )
 from gapfloor.policies.formats.inference import require_torch
-from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_flax, refuse_torchscript
+from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_torchscript
 from gapfloor.policies.formats.spec import FORMATS, TRUST_MEANS, PolicySpec
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.safetensors_bytes import parse_tensors
@@ -47,7 +47,8 @@ def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
     import torch
 
     damaged = PolicyError(
-        f"{name} is not a file that torch.save() wrote, or it is damaged: save or copy it again."
+        f"{name} is not a file that torch.save() wrote, or it is damaged: save or copy it again. For weights of "
+        "another library, e.g. JAX, name a function that builds the network: package.module:function."
     )
     if looks_like_zip(content):
         try:
@@ -119,7 +120,6 @@ def read_network(
     if spec.is_trusted:
         put_folder_on_path()
     content = read_policy_file(spec.path)
-    refuse_flax(content, name=str(spec.path))
     if looks_like_safetensors(content):
         saved = parse_tensors(content, name=str(spec.path), library="torch")
     else:
