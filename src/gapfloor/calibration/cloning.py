@@ -15,6 +15,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -114,11 +115,8 @@ def state_partitions(
     shares = [range(first, len(states), workers) for first in range(workers)]
 
     def work(share: Iterable[int]) -> list[tuple[int, Partition]]:
-        cloner = Cloner(spec, horizon=horizon)
-        try:
+        with closing(Cloner(spec, horizon=horizon)) as cloner:
             return [(number, cloner.partition(states[number], turn=number)) for number in share]
-        finally:
-            cloner.close()
 
     if workers == 1:
         return [partition for _, partition in work(shares[0])]
@@ -130,13 +128,10 @@ def state_partitions(
 @functools.lru_cache(maxsize=64)
 def action_names_of(spec: EngineSpec) -> tuple[str, ...]:
     """The actions of a game; refuses an engine whose states cannot be cloned."""
-    engine = engine_from_spec(spec, slots=1, levels=_ANY_LEVELS)
-    try:
+    with closing(engine_from_spec(spec, slots=1, levels=_ANY_LEVELS)) as engine:
         if not engine.can_clone:
             raise UsageError(
                 f"The engine {spec.engine} cannot clone the states of {spec.game}, which calibration needs: there is "
                 "no merged rule and no merged entropy for it."
             )
         return engine.action_names
-    finally:
-        engine.close()

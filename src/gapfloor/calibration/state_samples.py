@@ -7,6 +7,8 @@ that only those are saved.
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 
 from gapfloor.calibration.classes import CalibrationSettings
@@ -37,13 +39,12 @@ def visited_states(
     children = np.random.SeedSequence(settings.seed).spawn(2)
     picking, acting = (np.random.default_rng(child) for child in children)
     picked = np.sort(picking.choice(settings.states * settings.spacing, settings.states, replace=False))
-    engine = engine_from_spec(spec, slots=SLOTS, levels=settings.levels, draw=settings.seed)
-    space, reader = engine.action_space, None
-    if policy is not None:
-        reader = LogitsReader(policy, name=policy_name, n_slots=SLOTS, space=space)
-    try:
+    states: list[State] = []
+    with closing(engine_from_spec(spec, slots=SLOTS, levels=settings.levels, draw=settings.seed)) as engine:
+        space, reader = engine.action_space, None
+        if policy is not None:
+            reader = LogitsReader(policy, name=policy_name, n_slots=SLOTS, space=space)
         observations, _, first = engine.observe()
-        states: list[State] = []
         for step in range(picked[-1] // SLOTS + 1):
             states += [engine.save(int(place % SLOTS)) for place in picked[picked // SLOTS == step]]
             if reader is None:
@@ -51,6 +52,4 @@ def visited_states(
             else:
                 actions = draw_from(softmax(reader.read(observations, first)), acting.random(SLOTS))
             observations, _, first = engine.step(actions)
-        return states
-    finally:
-        engine.close()
+    return states

@@ -76,17 +76,14 @@ def check_ends(spec: EngineSpec) -> None:
 
     if describe(recipe_of(spec)).has_limit:
         return
-    engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
     rng, cpu, clock = np.random.default_rng(0), time.process_time(), time.monotonic()
-    try:
+    with contextlib.closing(engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))) as engine:
         engine.begin(0, 0)
         for _ in range(MOST_STEPS_TO_END):
             if engine.step(random_actions(engine, rng))[2][0]:
                 return
             if max(time.process_time() - cpu, (time.monotonic() - clock) / 4) > MOST_SECONDS_TO_END:
                 return
-    finally:
-        engine.close()
     raise UsageError(
         f"{spec.game} did not end within {MOST_STEPS_TO_END:,} steps of random play and has no step limit: give one "
         "with --option max_episode_steps=N."

@@ -18,7 +18,7 @@ import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, several
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.content_hash import hash_arrays, source_of
+from gapfloor.policies.formats.content_hash import hash_arrays, sources_in
 from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.network_form import Readout
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
@@ -268,14 +268,12 @@ def fingerprint_of_network(network: Any) -> str:
 
     space = network.observation_space
     spaces = dict(space.spaces) if hasattr(space, "spaces") else {"": space}
-    libraries = ("stable_baselines3.", "sb3_contrib.", "torch.")
-    own = {type(part) for part in network.modules() if not type(part).__module__.startswith(libraries)}
     description = {
         "policy": f"{type(network).__module__}.{type(network).__qualname__}",
         "activation": getattr(getattr(network, "activation_fn", None), "__name__", ""),
         "normalize_images": bool(getattr(network, "normalize_images", True)),
         "observations": {k: [list(s.shape or ()), bool(is_image_space(s))] for k, s in spaces.items()},
-        "source": sorted(source_of(cls) for cls in own),
+        "source": sources_in(network, libraries=("stable_baselines3.", "sb3_contrib.", "torch.")),
     }
     if type(network.action_space).__name__ != "Discrete":
         description["actions"] = str(space_of(network.action_space))
