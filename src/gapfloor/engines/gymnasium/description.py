@@ -158,14 +158,8 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
         if not found and type(getattr(env, "unwrapped", env)).__module__.startswith("minigrid"):
             found = [at for at, name in enumerate(names) if name == "done"]  # it does nothing there
         if not found:
-            return (
-                names,
-                0,
-                (
-                    f"not named by the environment: action 0 ({names[0]}) is used instead; choose another with --option "
-                    "noop=K"
-                ),
-            )
+            words = f"not named by the environment: action 0 ({names[0]}) is used instead"
+            return names, 0, f"{words}; choose another with --option noop=K"
         noop, words = found[0], f"action {found[0]} ({names[found[0]]})"
     elif isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < space.n:
         raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {space.n - 1}.")
