@@ -77,27 +77,21 @@ class ActingPolicy:
 
 def acting_policy(given: Any, *, name: str) -> ActingPolicy:
     """The policy of an object or a function in memory; slots get copies where it keeps a memory or a generator."""
-    return ActingPolicy(_Copies(given), name=name)
+    slot = _Slot(given)
+    is_shared = not slot.can_be_seeded and slot.reset is None
+    return ActingPolicy(lambda: given if is_shared else _copied(given), name=name)
 
 
-class _Copies:
-    """Gives copies of an object; itself where it has nothing that slots would share, or cannot be copied."""
-
-    def __init__(self, given: Any) -> None:
-        self._given = given
-
-    def __call__(self) -> Any:
-        slot = _Slot(self._given)
-        if not slot.can_be_seeded and slot.reset is None:
-            return self._given
-        try:
-            return copy.deepcopy(self._given)
-        except Exception:
-            note_once(
-                f"{type(self._given).__name__} cannot be copied, so all slots share it: if it remembers its episode, "
-                "give a function that makes it (acting:package.module:factory), or use --batch 1."
-            )
-            return self._given
+def _copied(given: Any) -> Any:
+    """A copy of an object; itself where it cannot be copied."""
+    try:
+        return copy.deepcopy(given)
+    except Exception:
+        note_once(
+            f"{type(given).__name__} cannot be copied, so all slots share it: if it remembers its episode, "
+            "give a function that makes it (acting:package.module:factory), or use --batch 1."
+        )
+        return given
 
 
 class _Slot:
