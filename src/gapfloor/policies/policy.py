@@ -62,9 +62,10 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     known = policy_in_memory(policy, device=device)
     if known is not None:
         return known
-    if isinstance(policy, ActingPolicy) or can_act(policy):
-        acting = policy if isinstance(policy, ActingPolicy) else None
-        return cast(Policy, acting or acting_policy(policy, name=type(policy).__name__))
+    if isinstance(policy, ActingPolicy):
+        return cast(Policy, policy)
+    if can_act(policy):
+        return cast(Policy, acting_policy(policy, name=type(policy).__name__))
     if callable(policy):
         return CallablePolicy(policy)
     raise PolicyError(
@@ -73,18 +74,15 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     )
 
 
+#: What may be known of a policy; see the classes that state it.
+_KNOWN = (
+    "name", "header", "fingerprint", "backend", "device", "acts_in", "reads_masks", "is_function_of_content",
+)  # fmt: skip
+
+
 def copy_description(policy: Any, other: Any) -> None:
     """Give `other` what is known of the policy that it wraps."""
-    for name in (
-        "name",
-        "header",
-        "fingerprint",
-        "backend",
-        "device",
-        "acts_in",
-        "reads_masks",
-        "is_function_of_content",
-    ):
+    for name in _KNOWN:
         if hasattr(policy, name):
             setattr(other, name, getattr(policy, name))
 
