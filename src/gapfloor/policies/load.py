@@ -135,19 +135,20 @@ def meaning_of(name: str | Path) -> PolicySpec:
     ('random-weights', 'factory')
     """
     text = str(name)
-    prefix, colon, _ = text.partition(":")
-    is_file = isinstance(name, Path) or os.path.lexists(text)
-    if not is_file and prefix == "torchscript":
-        raise PolicyError(NO_TORCHSCRIPT)
-    if not is_file and prefix == RANDOM_WEIGHTS:
-        return PolicySpec(RANDOM_WEIGHTS, Path(text))
-    if not is_file and prefix == ACTING:
-        return PolicySpec(ACTING, Path(text.partition(":")[2]))
-    if not is_file and colon and PolicySpec.matches(text):
-        return PolicySpec.parse(text)
-    if text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text):
-        return PolicySpec(CHECKPOINT, Path(text))
-    return PolicySpec(FACTORY if colon and not is_file else UNKNOWN, Path(text))
+    prefix, colon, rest = text.partition(":")
+    kind = UNKNOWN
+    if colon and not isinstance(name, Path) and not os.path.lexists(text):
+        if prefix == "torchscript":
+            raise PolicyError(NO_TORCHSCRIPT)
+        if prefix == RANDOM_WEIGHTS:
+            return PolicySpec(RANDOM_WEIGHTS, Path(text))
+        if prefix == ACTING:
+            return PolicySpec(ACTING, Path(rest))
+        if PolicySpec.matches(text):
+            return PolicySpec.parse(text)
+        kind = FACTORY
+    is_checkpoint = text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text)
+    return PolicySpec(CHECKPOINT if is_checkpoint else kind, Path(text))
 
 
 def checkpoint_path(name: str | Path) -> Path:

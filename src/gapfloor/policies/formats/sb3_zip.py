@@ -107,14 +107,8 @@ class SavedModel:
 
     def _check_counts(self, keywords: Mapping[str, Any]) -> None:
         """Refuse more layers or critics than there are tensors: making them takes time even without memory."""
-        layers = keywords.get("net_arch") or []
-        lists = (
-            [layers]
-            if isinstance(layers, list)
-            else list(layers.values())
-            if isinstance(layers, dict)
-            else []
-        )
+        layers = keywords.get("net_arch")
+        lists = layers.values() if isinstance(layers, dict) else [layers]
         counts: list[Any] = [len(each) for each in lists if isinstance(each, list)]
         counts += [keywords.get(name) for name in ("n_critics", "n_lstm_layers")]
         for count in counts:
