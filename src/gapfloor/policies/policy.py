@@ -139,11 +139,11 @@ class LogitsReader:
 
         return joint_logits(raw, self._space, name=self._name)  # type: ignore[arg-type]
 
-    def _read_distribution(self, raw: Any) -> Logits:
+    def _read_distribution(self, raw: Any) -> Any:
         from gapfloor.policies.outputs import distribution_of
 
         self.distribution = distribution_of(raw, self._space, name=self._name)
-        parameters: Logits = self.distribution.parameters
+        parameters = self.distribution.parameters
         if len(parameters) != self._shape[0]:
             raise PolicyError(
                 f"The policy {self._name} returned {len(parameters)} rows for {self._shape[0]} observations: return "
