@@ -6,7 +6,6 @@ import small_policies
 from gapfloor.calibration import (
     CalibrationSettings,
     classes_for,
-    compare_play,
     load_classes,
     measure_classes,
     shipped_classes,
@@ -49,17 +48,16 @@ def test_the_matrix_counts_states_and_agrees_with_the_classes():
 
 def test_a_constant_policy_sees_other_states_and_the_comparison_names_the_pairs():
     source = PolicySource("constant", given=small_policies.constant_logits())
-    compared = compare_play(make_spec("coinrun"), FEW, source=source)
-    assert compared.random.play == "random"
-    assert len(compared.visited.play) == 64
-    assert compared.random.equal_states != compared.visited.equal_states
-    met = compared.random.partition.meet(compared.visited.partition)
-    assert bool(compared.pairs) == (compared.random.partition != compared.visited.partition)
-    for pair in compared.pairs:
-        assert (
-            min(pair.differ_random, pair.differ_visited) == 0 < max(pair.differ_random, pair.differ_visited)
-        )
-        assert met.labels[pair.first] != met.labels[pair.second]
+    random, visited = (measure_classes(make_spec("coinrun"), FEW, source=each) for each in (None, source))
+    assert random.play == "random"
+    assert len(visited.play) == 64
+    assert random.equal_states != visited.equal_states
+    met = random.partition.meet(visited.partition)
+    pairs = random.differences(visited)
+    assert bool(pairs) == (random.partition != visited.partition)
+    for first, second, on_random, on_visited in pairs:
+        assert min(on_random, on_visited) == 0 < max(on_random, on_visited)
+        assert met.labels[first] != met.labels[second]
 
 
 def test_a_store_s_classes_are_measured_once_and_then_read(tmp_path, monkeypatch):

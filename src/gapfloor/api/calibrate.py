@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import step_teller
-from gapfloor.calibration.agreement import PlayComparison, compare_play
 from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
 from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
@@ -29,7 +28,7 @@ class GameCalibration:
     """The classes of one game on random play and, if a policy was named, on the states that it visits."""
 
     random: ActionClasses
-    comparison: PlayComparison | None
+    visited: ActionClasses | None
     note: str
     """Where the classes are kept, or why the store keeps its own."""
 
@@ -45,17 +44,16 @@ class GameCalibration:
         lines = [_classes_text(self.random, played_by="random play")]
         if self.random.engine.engine == PROCGEN.name:
             lines.append(self._shipped_text())
-        if self.comparison is not None:
-            lines.append(_classes_text(self.comparison.visited, played_by="the policy's own play"))
-            if not self.comparison.pairs:
+        if self.visited is not None:
+            lines.append(_classes_text(self.visited, played_by="the policy's own play"))
+            names, pairs = self.random.action_names, self.random.differences(self.visited)
+            if not pairs:
                 lines.append("Both give the same classes.")
-            names = self.random.action_names
-            for pair in self.comparison.pairs:
-                one = "random play" if pair.differ_random == 0 else "the policy's own play"
-                count = pair.differ_random or pair.differ_visited
+            for first, second, on_random, on_visited in pairs:
+                one = "random play" if on_random == 0 else "the policy's own play"
                 lines.append(
-                    f"{names[pair.first]} and {names[pair.second]} are one class on {one}, and differ in {count} of "
-                    f"{self.random.settings.states} states of the other."
+                    f"{names[first]} and {names[second]} are one class on {one}, and differ in "
+                    f"{on_random or on_visited} of {self.random.settings.states} states of the other."
                 )
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
@@ -71,15 +69,14 @@ class GameCalibration:
         document = self.random.to_json()
         document.pop("format")
         document["shipped_k"] = self.shipped.k if self.shipped is not None else None
-        if self.comparison is not None:
-            visited = self.comparison.visited.to_json()
+        if self.visited is not None:
+            visited = self.visited.to_json()
             visited.pop("format")
             document["visited"] = visited
             document["differences"] = [
-                {"actions": [pair.first, pair.second], "states_differing_random": pair.differ_random,
-                 "states_differing_visited": pair.differ_visited}
-                for pair in self.comparison.pairs
-            ]  # fmt: skip
+                {"actions": pair, "states_differing_random": here, "states_differing_visited": there}
+                for *pair, here, there in self.random.differences(self.visited)
+            ]
         return document
 
 
@@ -180,11 +177,9 @@ def calibrate(
         source.load()
     measured = []
     for spec in specs:
-        comparison = None
-        if source is not None:
-            comparison = compare_play(spec, chosen, source=source, workers=workers)
-        random = comparison.random if comparison else measure_classes(spec, chosen, workers=workers)
-        game = GameCalibration(random, comparison, _keep(random, store, replace=replace))
+        random = measure_classes(spec, chosen, workers=workers)
+        visited = measure_classes(spec, chosen, source=source, workers=workers) if source else None
+        game = GameCalibration(random, visited, _keep(random, store, replace=replace))
         measured.append(game)
         if callable(progress):
             progress(game)
