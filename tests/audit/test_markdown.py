@@ -7,7 +7,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from gapfloor.audit.judgement.formats import as_markdown, describe_findings
-from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries
+from gapfloor.audit.ledger.entries import RegistryEntry
+from gapfloor.audit.ledger.registry import compare_entries
 from gapfloor.audit.scan import scan
 from gapfloor.audit.trace.comparison import trace_markdown
 from gapfloor.audit.trace.observe import ObservedPath, TraceResult
@@ -52,7 +53,7 @@ def reports(folder: Path, name: str) -> list[str]:
     assert result.paths
     assert result.unread
     assert result.inert_flags
-    entry = RegistryEntry(name, name, name, None, name, name, None, "", ())
+    entry = RegistryEntry(name, name, name, None, name, name, None, ())
     path = ObservedPath(name, 1, name, name, "sampled", 1, 1, 1, False, (name,))
     trace = TraceResult((name,), 0, (path,), 0, (name,))
     return [
