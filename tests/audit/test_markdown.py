@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from gapfloor.audit.judgement.formats import as_markdown, describe_findings
+from gapfloor.audit.judgement.formats import as_markdown, describe_unstated
 from gapfloor.audit.ledger.entries import RegistryEntry
 from gapfloor.audit.ledger.registry import compare_entries
 from gapfloor.audit.scan import scan
@@ -77,5 +77,5 @@ def test_a_failed_check_names_scripts_without_escape_characters(tmp_path: Path) 
     (tmp_path / "eval\x1b[31m\x9b2J.py").write_text(EVALUATION)
     result = scan(str(tmp_path))
     assert result.paths
-    for text in (describe_findings(result.unstated()), repr(result)):
+    for text in (describe_unstated(result.unstated()), repr(result)):
         assert not {"\x1b", "\x9b"} & set(text)

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from gapfloor import __version__
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.findings import Finding, find_unstated
 from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, plain
 from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
@@ -82,13 +81,13 @@ def as_sarif(result: ScanResult) -> dict[str, Any]:
     Findings that a comment accepts are suppressed in the source.
     """
     found = []
-    for item in find_unstated(result.paths, result.texts):
-        path = item.path
+    for path in result.paths:
+        if path.is_stated:
+            continue
         name = "unresolved-rule" if path.rule == "unresolved" else "implicit-rule"
         text = f"{path.script}: rule {path.rule} ({path.grades['rule']}), provenance {path.provenance}."
-        made = _sarif_result(name, text, path.evidence, item.mark)
-        made["partialFingerprints"] = {"gapfloor/v1": item.fingerprint}
-        if item.is_suppressed:
+        made = _sarif_result(name, text, path.evidence, path.step)
+        if path.is_accepted(result.texts):
             made["suppressions"] = [{"kind": "inSource"}]
         found.append(made)
     for text in result.inert_flags:
@@ -323,10 +322,10 @@ def meanings(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> dict[str, s
     return words
 
 
-def describe_findings(findings: list[Finding]) -> str:
-    """The findings in one sentence, for an error message."""
-    scripts = clean_text(", ".join(dict.fromkeys(item.path.script for item in findings)))
-    number = "1 evaluation path has" if len(findings) == 1 else f"{len(findings)} evaluation paths have"
+def describe_unstated(paths: list[EvaluationPath]) -> str:
+    """The paths without a stated rule in one sentence, for an error message."""
+    scripts = clean_text(", ".join(dict.fromkeys(path.script for path in paths)))
+    number = "1 evaluation path has" if len(paths) == 1 else f"{len(paths)} evaluation paths have"
     return f"{number} no explicit action rule ({scripts})."
 
 
