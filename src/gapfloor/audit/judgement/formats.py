@@ -6,14 +6,12 @@ constructors of training and test side by side. The verdict follows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gapfloor import __version__
+from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, plain
 from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
@@ -273,11 +271,9 @@ def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str
     return lines
 
 
-@cache
 def precision(name: str) -> tuple[int, int]:
     """How often a likely answer was right when it was last measured: right answers, and all."""
-    text = resources.files("gapfloor.audit").joinpath("data/precision.json").read_text(encoding="utf-8")
-    row = json.loads(text)["counts"][name]
+    row = table("precision")["counts"][name]
     return int(row["likely right"]), int(row["likely right"]) + int(row["likely wrong"])
 
 
