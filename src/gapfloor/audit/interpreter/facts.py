@@ -130,6 +130,12 @@ def actor_facts() -> tuple[ActorFact, ...]:
 
 
 @cache
+def flag_facts() -> tuple[ActorFact, ...]:
+    """Flags whose name says how any object acts."""
+    return tuple(ActorFact(name="", **row) for row in table("facts")["flags"])
+
+
+@cache
 def loop_facts() -> tuple[LoopFact, ...]:
     """Functions that play an environment."""
     return tuple(LoopFact(**row) for row in table("facts")["loops"])

@@ -14,6 +14,7 @@ from gapfloor.audit.interpreter.facts import (
     ActorFact,
     find_actor,
     find_environment,
+    flag_facts,
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
@@ -124,7 +125,8 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
         if is_deterministic_function(name):
             return found
         return tuple(item.doubting(f"{name}() is taken to hand on what it is given") for item in found)
-    return (Alternative(v.ExternalObject(name, call, frame)),)
+    stated = _by_flag(call, frame) if is_function else ()
+    return stated or (Alternative(v.ExternalObject(name, call, frame)),)
 
 
 def _made(evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
@@ -443,7 +445,7 @@ def primitive_method(
     if is_library and is_deterministic_function(kind.split("()")[0]):
         return computed(evaluator, call, frame, is_network=name in ("apply", "forward", "predict"))
     if isinstance(value, v.Unknown | v.ExternalObject):
-        found = calls.by_name(evaluator, name, call, frame)
+        found = calls.by_name(evaluator, name, call, frame) or _by_flag(call, frame)
         if found:
             return found
         if isinstance(value, v.ExternalObject) and not value.name.startswith("?"):
@@ -490,6 +492,17 @@ def by_fact(
     if fact.flag is not None and fact.true and fact.false:
         return flagged(fact, call, frame, mark)
     return (Alternative(v.Unknown(describe(call)), marks=(mark,)),)
+
+
+def _by_flag(call: ast.Call, frame: Frame) -> Alternatives:
+    """The action of an object that cannot be read, by a flag that says it: `generate(x, do_sample=False)`."""
+    given = {keyword.arg for keyword in call.keywords}
+    fact = next((one for one in flag_facts() if one.flag in given), None)
+    if fact is None:
+        return ()
+    doubt = f"{describe(call.func)}() cannot be read; {fact.flag}= is taken at its word"
+    mark = Mark(frame.module.path, call.lineno, f"{fact.flag}=: {fact.source}")
+    return tuple(item.doubting(doubt) for item in flagged(fact, call, frame, mark))
 
 
 def flagged(fact: ActorFact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
