@@ -20,7 +20,7 @@ from gapfloor.audit.interpreter.facts import (
     noise_kind,
     words,
 )
-from gapfloor.audit.interpreter.operators import combine, innermost
+from gapfloor.audit.interpreter.operators import RANKINGS, combine, innermost
 from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import last_name, names_in
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 Alternatives = tuple[Alternative, ...]
 DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial"})
 MAXIMA = frozenset({"argmax", "mode"})
-_RANKINGS = frozenset({"max", "topk", "sort", "top_k"})
 _NOT_A_POLICY = re.compile(
     r"buffer|memory|replay|sampler|storage|dataset|rollout|random$|^rng|_rng|prior|level|task|goal|noise|queue|loader",
     re.IGNORECASE,
@@ -113,7 +112,7 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     kind = noise_kind(name)
     if kind is not None:
         return drawn_numbers(evaluator, kind, call, frame)
-    if last in _RANKINGS and is_deterministic_function(name):
+    if last in RANKINGS and is_deterministic_function(name):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     is_function = not last[:1].isupper() or last.endswith("Tensor")
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
@@ -413,7 +412,7 @@ def primitive_method(
         if name == "mode":
             return (Alternative(v.Action("argmax", call, frame, True)),)
         return (_maximum(base, function.value, call, frame),)
-    if name in _RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
+    if name in RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     receiver = kind or describe(function.value)
     if name in ("randint", "integers", "choice") and re.search(
