@@ -18,7 +18,6 @@ OLD_COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("floor", "--known"): ("known-floor",),
     ("audit", "registry"): ("audit", "ledger", "--registry"),
     ("study", "preview"): ("study", "status"),
-    ("audit", "verify", "--clone"): ("audit", "ledger", "--clone"),
     ("audit", "verify", "--repos"): ("audit", "ledger", "--repos"),
     ("audit", "verify"): ("audit", "ledger", "--repos", "gapfloor-audit-repos"),
 }
@@ -47,6 +46,7 @@ OLD_FLAGS = {
 
 #: What is gone -> what to use instead.
 REMOVED = {
+    "audit --clone": "clone the repositories that `audit ledger --registry` names, and check them with --repos",
     "analyse --sb3": "put the files into folders such as game=heist/agent=ppo/seed=1/rule=greedy/level_set=test and "
     "analyse the folder above",
     "calibrate --picture": "the printed classes say which actions are the same",
