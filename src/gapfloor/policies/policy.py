@@ -109,6 +109,7 @@ class LogitsReader:
 
     def read(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Logits:
         """Logits of the whole batch, as float32; where actions are rows, all parameters of `distribution`."""
+        logits: Logits
         try:
             raw = self._ask(observations, first)
             if self._shape[1] == 0:
