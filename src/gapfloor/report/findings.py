@@ -356,6 +356,17 @@ def steps_of(label: str) -> float:
     return float(match[1]) * _UNITS[match[2]] if match else float("inf")
 
 
+def steps_text(steps: float) -> str:
+    """A number of environment steps in short.
+
+    >>> steps_text(2_500_000), steps_text(100_000), steps_text(512)
+    ('2.5M', '100k', '512')
+    """
+    if steps >= 1e6:
+        return f"{steps / 1e6:g}M"
+    return f"{steps / 1e3:g}k" if steps >= 1e3 else f"{steps:g}"
+
+
 def slug(text: str) -> str:
     """A label as part of a file name and LaTeX label.
 

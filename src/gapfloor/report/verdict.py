@@ -21,7 +21,6 @@ from gapfloor.statistics.sentences import (
     may_say_training_levels_learnt,
     may_say_transfers,
 )
-from gapfloor.tables.cells import is_number
 
 Tone = Literal["supported", "open", "unsupported"]
 
@@ -123,7 +122,10 @@ def _verdict(place: GameFindings) -> Verdict:
             "second": place.comparison(findings.secondary, TEST) if findings.secondary else None,
             "merged": place.comparison(MERGED, TEST), "screen": place.screen,
             "differences": place.differences(findings.primary, TEST),
-            "floor_has_share": gap is not None and _floor_has_share(gap, findings.plan.alpha),
+            # The floor's own gap is established and a part of the gap worth naming.
+            "floor_has_share": gap is not None
+            and abs(gap.floor_gap) >= FLOOR_SHARE * abs(gap.gap)
+            and gap.floor_gap_p < findings.plan.alpha,
         }
     )  # fmt: skip
     if test is not None:
@@ -210,13 +212,3 @@ def _reach(
     if other is None or not other.generator_p_adjusted < findings.plan.alpha or other.generator.value <= 0:
         return False, levels
     return may_say_transfers(test.decision), f"{levels} and new levels of the generator"
-
-
-def _floor_has_share(gap: GapRow, alpha: float) -> bool:
-    """Whether the floor's own gap is established and a part of the gap worth naming."""
-    return (
-        is_number(gap.floor_gap)
-        and is_number(gap.gap)
-        and abs(gap.floor_gap) >= FLOOR_SHARE * abs(gap.gap)
-        and gap.floor_gap_p < alpha
-    )

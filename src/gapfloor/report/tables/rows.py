@@ -20,6 +20,7 @@ from gapfloor.report.findings import (
     GameFindings,
     at_budget,
     steps_of,
+    steps_text,
 )
 from gapfloor.report.source import ReportSource
 from gapfloor.statistics.conventions import NAN
@@ -215,7 +216,7 @@ def _value_text(name: str, value: Any) -> str:
     if name == "rewards":
         return _REWARDS.get(str(value), str(value))
     if name == "budget_steps" and isinstance(value, int):
-        return f"{value / 1e6:g}M" if value >= 10**6 else f"{value / 1e3:g}k"
+        return steps_text(value)
     if name == "learning_rate":
         return f"{_scientific(value)} (no annealing)"
     if isinstance(value, bool):
