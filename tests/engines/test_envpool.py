@@ -286,7 +286,7 @@ def test_saving_a_state_is_refused_in_words():
     engine = engine_from_spec(make_spec("miner"), slots=1, levels=HELD_OUT)
     assert not engine.can_clone
     for attempt in (lambda: engine.save(0), lambda: engine.load(0, b"")):
-        with pytest.raises(UsageError, match="no calibration"):
+        with pytest.raises(UsageError, match="calibration is not possible"):
             attempt()
 
 
