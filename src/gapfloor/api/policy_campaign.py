@@ -82,11 +82,13 @@ def play_policies(
     if len(protocol.engines) != len(entrants):
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
-    chosen = backend_for(store, asked.backend)
-    recorded = {} if asked.backend else recorded_backends(store)
+    store.refuse_file()
+    stored = store.cells()
+    chosen = backend_for(stored, asked.backend)
+    recorded = {} if asked.backend else recorded_backends(stored)
     for engine in protocol.engines:
         _check_cloning(engine, rules, probe)
-    with _workers_started(entrants, rules, protocol, store, asked.workers) as are_started:
+    with _workers_started(entrants, rules, protocol, asked.workers, is_begun=bool(stored)) as are_started:
         requests = [
             Request(
                 engine=engine,
@@ -102,7 +104,7 @@ def play_policies(
             )
             for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
         ]
-        campaign = plan_campaign(requests, store, is_prepared=is_prepared)
+        campaign = plan_campaign(requests, store, stored=stored, is_prepared=is_prepared)
     with showing(asked.progress) as shown:
         campaign.play(CellWorkers(asked.workers, shown, are_started))
     return campaign
@@ -112,12 +114,12 @@ def _workers_started(
     entrants: Mapping[str, Sequence[Entrant]],
     rules: Sequence[Rule],
     protocol: Protocol,
-    store: Store,
     workers: int | None,
+    *,
+    is_begun: bool,
 ) -> AbstractContextManager[bool]:
     """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
     policies = [entrant.policy for mine in entrants.values() for entrant in mine]
-    is_begun = next(store.cells_folder.glob("*.json"), None) is not None
     if is_begun or not all(isinstance(policy, (str, Path, PolicySource)) for policy in policies):
         return nullcontext(False)
     episodes = protocol.n_episodes * len(rules) * len(policies)

@@ -61,7 +61,7 @@ def training_curve(
         >>> import gapfloor, tempfile
         >>> folder = tempfile.mkdtemp()
         >>> run = gapfloor.train(
-        ...     "maze", steps=1024, envs=2, checkpoint_every=1, store=folder, tensorboard=False, progress=False
+        ...     "maze", steps=1024, envs=2, checkpoint_every=1, store=folder, progress=False
         ... )
         >>> curves = gapfloor.training_curve(
         ...     run.checkpoint.parent, rules="sampled", draws=0, episodes=16, progress=False

@@ -61,7 +61,11 @@ REMOVED = {
     },
     "power --smallest-delta": "give the smallest difference worth finding with --delta, --sem and --runs",
     "power --simulations": "benchmarks/simulated_families.py of the repository simulates whole families",
-    "report --curves": "use TensorBoard or your experiment tracker; gapfloor training-curve measures checkpoints",
+    "report --curves": "gapfloor training-curve measures checkpoints; runs/*/log.parquet has one row per update",
+    **{
+        f"train --{name}": "runs/*/log.parquet in the store has one row per update"
+        for name in ("tensorboard", "no-tensorboard")
+    },
     "study clean": "delete the folders runs/*/resume and log/tasks of the store",
 }
 

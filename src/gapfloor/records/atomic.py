@@ -24,7 +24,7 @@ PARTIAL = ".partial-"
 ABANDONED_SECONDS = 24 * 3600.0
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file, then rename it to `path`; a device or pipe is refused, never replaced."""
     path = Path(path)
     check_file(path)
@@ -46,11 +46,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:
     """Write `data` to `path`, whole or not at all."""
-
-    def write(partial: Path) -> None:
-        partial.write_bytes(data)
-
-    write_atomically(path, write)
+    write_atomically(path, lambda partial: partial.write_bytes(data))
 
 
 def write_text_atomically(path: Path, text: str) -> None:

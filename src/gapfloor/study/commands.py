@@ -116,7 +116,7 @@ def run(
     opened.prepare()
     games = [study.protocol(game).engines[0].game for game in study.games]
     opened.write_order(games=games, agents=study.agents)
-    backend = backend_for(opened, study.evaluation.backend) or usual_backend("cpu")
+    backend = backend_for(opened.cells(), study.evaluation.backend) or usual_backend("cpu")
 
     def make_executor(coordinator: str) -> Executor:
         assignment = StudyAssignment(study, str(opened.root), backend, coordinator)

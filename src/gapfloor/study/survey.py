@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gapfloor.errors import StoreError
 from gapfloor.levels import LevelSet
 from gapfloor.play.cell import design_from
 from gapfloor.play.outcome import is_complete
@@ -20,7 +19,6 @@ from gapfloor.records.store import Store
 from gapfloor.rules import rule_kind
 from gapfloor.settings import to_table
 from gapfloor.study.model import Study
-from gapfloor.training.spec import describe_difference
 
 
 class WantedCell(NamedTuple):
@@ -74,13 +72,8 @@ def check_runs(study: Study, root: Path) -> None:
             continue
         from gapfloor.training.checkpoint_file import read_header  # imports torch
 
-        header, asked = read_header(path), spec.to_dict()
-        difference = describe_difference({name: header.get(name) for name in asked}, asked)
-        if difference:
-            raise StoreError(
-                f"{path} belongs to another run of this name: {difference}. Give these runs another `budget` in the "
-                "study file, or choose another --store."
-            )
+        remedy = "Give these runs another `budget` in the study file, or choose another --store."
+        spec.refuse_other(read_header(path), path, remedy=remedy)
 
 
 #: What a report shows besides cells. A file that is still being written has a name that begins with a dot.

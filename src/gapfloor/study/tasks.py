@@ -97,7 +97,7 @@ class TrainTask(Task):
         def observe(tick: object) -> None:
             workplace.heartbeat()
 
-        train(self.spec, store=workplace.store.root, threads=1, observe=observe, with_tensorboard=False)
+        train(self.spec, store=workplace.store.root, threads=1, observe=observe)
 
     def _copy(self, workplace: Workplace) -> None:
         run, source = self.spec.run, self._source(workplace.study)
@@ -182,16 +182,17 @@ class FloorTask(CellTask):
 
     def perform(self, workplace: Workplace) -> None:
         protocol = self.protocol(workplace.study)
+        stored = workplace.store.cells()
         request = Request(
             engine=protocol.engines[0],
             protocol=protocol,
             references=(relative_to_file(self.reference, workplace.study.home, game=self.game),),
             batch=workplace.study.evaluation.batch,
             device=workplace.study.evaluation.device,
-            backend=backend_for(workplace.store, workplace.backend or workplace.study.evaluation.backend),
+            backend=backend_for(stored, workplace.backend or workplace.study.evaluation.backend),
         )
         workers = CellWorkers(1, _HeartbeatProgress(workplace.heartbeat))
-        plan_campaign([request], workplace.store, is_prepared=True).play(workers)
+        plan_campaign([request], workplace.store, stored=stored, is_prepared=True).play(workers)
 
     def n_trials(self, study: Study) -> int:
         """Cells of constant actions on training levels, from which `best-constant` is chosen; known for ProcGen."""
@@ -228,12 +229,14 @@ class EvaluateTask(CellTask):
         settings = workplace.study.evaluation
         entrant = self.entrant or Entrant(str(workplace.store.root / "runs" / self.run))
         # The library of the whole study is that of gapfloor's own networks.
-        backend = settings.backend if self.entrant else workplace.backend or settings.backend
+        backend: Any = settings.backend if self.entrant else workplace.backend or settings.backend
         play_policies(
             {self.game: [entrant]},
             rules=parse_rules(self.rule),
             asked=CampaignSettings(
-                **{**settings.inference, "backend": backend},
+                device=settings.device,
+                backend=backend,
+                batch=settings.batch,
                 workers=1,
                 progress=_HeartbeatProgress(workplace.heartbeat),
             ),
@@ -275,11 +278,10 @@ class ReplayTask(Task):
 
     def is_done(self, survey: Survey) -> bool:
         from gapfloor.play.replay import frame_files
-        from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
+        from gapfloor.play.replay_choice import choose_episodes
 
-        asked = ReplayRequest(**self._choice(survey.study))
         try:
-            chosen = choose_episodes(survey.store.found, asked)
+            chosen = choose_episodes(survey.store.found, **self._choice(survey.study))
         except GapfloorError:  # cells are missing
             return False
         return all(file.is_file() for episode in chosen for file in frame_files(survey.store.root, episode))
@@ -298,7 +300,7 @@ class ReplayTask(Task):
         )
 
     def _choice(self, study: Study) -> dict[str, Any]:
-        """Which episodes are played again: arguments of `replay`, and fields of a `ReplayRequest`."""
+        """Which episodes are played again: arguments of `replay` and `choose_episodes`."""
         game = study.protocol(self.game).engines[0].game
         return {
             "games": (game,), "count": study.replays, "level_set": "test" if study.test != "none" else "train",

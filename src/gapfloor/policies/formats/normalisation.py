@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import PolicyError
-from gapfloor.file_bytes import read_policy_file
+from gapfloor.input_files import read_policy_file
 from gapfloor.npy_bytes import read_npy
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.content_hash import hash_arrays

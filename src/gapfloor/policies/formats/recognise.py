@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gapfloor.errors import GapfloorError, PolicyError
-from gapfloor.file_bytes import read_policy_file
+from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, open_archive
 from gapfloor.policies.formats.spec import FORMATS
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.file_bytes import check_growth, read_policy_file
+from gapfloor.input_files import check_growth, read_policy_file
 from gapfloor.policies.formats.archive import (
     DamagedArchiveError,
     looks_like_zip,
