@@ -18,6 +18,7 @@ from gapfloor.audit.interpreter.facts import (
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
+    table,
     words,
 )
 from gapfloor.audit.interpreter.operators import RANKINGS, combine, innermost
@@ -466,6 +467,9 @@ def _draw(
 ) -> Alternatives:
     """`.sample()`: of a distribution the policy's draw, of a space a random action, of a buffer neither."""
     name = last_name(function.value)
+    chooser = table("functions")["choosers"].get(kind.rsplit(".", 1)[-1])
+    if chooser is not None:
+        return (Alternative(v.Action(chooser, call, frame)),)
     if is_distribution or isinstance(base.value, v.Instance):
         return (Alternative(v.Action("sampled", call, frame, True)),)
     if re.search(r"space$", name, re.IGNORECASE):
