@@ -71,7 +71,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     if not chosen:
         if unknown and all(item.item.value == operators.RECORDED for item in unknown):
             return RuleFinding("recorded", "n/a")
-        if not unknown and any(_is_fixed(item) for item in flat):
+        if not unknown and any(_is_fixed(item) for item in flat) and not any(item.doubts for item in flat):
             return RuleFinding("constant", "n/a")
         return RuleFinding("unresolved", "unresolved", _marks(live), _names([*live, *judged]))
     frozen = [(item, _zero_temperature(evaluator, item.item)) for item in chosen]

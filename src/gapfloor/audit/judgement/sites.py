@@ -129,8 +129,9 @@ class SiteFinder:
             if (call.args or call.keywords) and self._may_be_environment(module, call, receiver, function):
                 yield Site(module, function, call, receiver, _action_argument(call))
         elif isinstance(call.func, ast.Attribute) and name in ("send", "put") and call.args:
-            message = call.args[0]
+            message, owner = call.args[0], function.owner if function is not None else None
             is_step = isinstance(message, ast.Tuple) and len(message.elts) >= 2
+            is_step = is_step and not (owner is not None and self.evaluator.classes.is_environment(owner))
             if is_step and isinstance(message.elts[0], ast.Constant) and message.elts[0].value == "step":  # type: ignore[attr-defined]
                 yield Site(module, function, call, None, message.elts[1], is_sent=True)  # type: ignore[attr-defined]
         if name in tails:
