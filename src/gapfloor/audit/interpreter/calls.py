@@ -370,13 +370,18 @@ def _method_of(
         if name in OBSERVING:
             return (Alternative(v.Computed(call, frame, is_observed=True)),)
         return (Alternative(v.Unknown(describe(call), is_neutral=name.startswith(("get", "observation")))),)
-    if isinstance(value, v.Sequence | v.Mapping) and name in ("copy", "values", "items"):
+    if isinstance(value, v.Sequence | v.Mapping) and (
+        name in ("values", "items") or library.SHAPING.search(name)
+    ):
         return (base,)
     if isinstance(value, v.KnownValue) and value.value is not None:
         return (base,) if name in SAME_OBJECT else (Alternative(v.Unknown(describe(call), is_neutral=True)),)
     is_own = isinstance(value, v.Instance) and evaluator.classes.method(value.info, name) is not None
     if name in SAME_OBJECT and isinstance(value, v.Instance) and not is_own:
         return (base,)
+    is_flax = isinstance(value, v.Instance) and not is_own and len(call.args) > 1
+    if is_flax and name == "apply" and not any(keyword.arg == "method" for keyword in call.keywords):
+        return call_value(evaluator, base, _without_parameters(call), frame)
     found: list[Alternative] = []
     if not isinstance(
         value, v.Unknown | v.ExternalObject | v.Computed | v.Noise | v.External | v.Sequence | v.Mapping
@@ -400,6 +405,16 @@ def _method_of(
     if isinstance(value, v.Instance) and evaluator.classes.is_distribution(value.info) and not is_drawn:
         found = [] if name in library.DRAWS | library.MAXIMA else found
     return tuple(found) if found else library.primitive_method(evaluator, base, call, function, frame)
+
+
+def _without_parameters(call: ast.Call) -> ast.Call:
+    """`module.apply(parameters, x)` of flax as the call `module(x)`."""
+    kept: ast.Call | None = getattr(call, "_applied", None)
+    if kept is None:
+        given = [keyword for keyword in call.keywords if keyword.arg not in ("rngs", "mutable")]
+        kept = ast.copy_location(ast.Call(call.func, call.args[1:], given), call)
+        call._applied = kept  # type: ignore[attr-defined]
+    return kept
 
 
 def _get(evaluator: Evaluator, value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:

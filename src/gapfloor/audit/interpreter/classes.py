@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ DISTRIBUTION = re.compile(
     r"^probs?$|squashed|boltzmann",
     re.IGNORECASE,
 )
+_OTHER_STEPPER = re.compile(r"agent|actor|polic|learner|tracker|accumulator|optim|sched", re.IGNORECASE)
+_SPACES = words("spaces")
+_TRANSITIONS = words("transitions")
 _NETWORK = frozenset({"Module", "Model", "Layer", "Sequential", "RNNCell"})
 
 
@@ -116,4 +120,27 @@ class Classes:
         is_named = any(_ENVIRONMENT_BASE.search(item.name) for item in own)
         # An environment may be reset to a level only; other objects have resets of their own (of noise, of weights).
         resets = {name for name in names if name == "reset" or (is_named and name.startswith("reset_"))}
-        return bool(resets) and bool(names & {"step", "step_wait", "step_async"})
+        steps = [item.methods[name] for item in own for name in ("step", "step_wait") if name in item.methods]
+        if is_named or not resets or any(_OTHER_STEPPER.search(item.name) for item in own):
+            return is_named and bool(resets and steps)
+        # Agents and trackers have `reset` and `step` too: an environment has spaces, or its step gives a transition.
+        return any(map(_gives_transition, steps)) or (bool(steps) and _has_spaces(own))
+
+
+def _gives_transition(step: FunctionInfo) -> bool:
+    """Whether a step gives back what an environment gives: observation, reward and end, or a library's time step."""
+    given = [node.value for node in own_nodes(step.node) if isinstance(node, ast.Return)]
+    return any(
+        (isinstance(one, ast.Tuple) and len(one.elts) >= 3) or (one and last_name(one) in _TRANSITIONS)
+        for one in given
+    )
+
+
+def _has_spaces(own: list[ClassInfo]) -> bool:
+    """Whether a class says which actions or observations there are."""
+    return any(
+        getattr(node, "attr", getattr(node, "name", getattr(node, "id", ""))) in _SPACES
+        for item in own
+        for scope in (item.node, *(method.node for method in item.methods.values()))
+        for node in own_nodes(scope)
+    )

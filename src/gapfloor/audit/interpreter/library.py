@@ -18,9 +18,10 @@ from gapfloor.audit.interpreter.facts import (
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
+    table,
     words,
 )
-from gapfloor.audit.interpreter.operators import RANKINGS, combine, innermost
+from gapfloor.audit.interpreter.operators import RANKINGS, RECORDED, combine, innermost
 from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import last_name, names_in
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
 
 Alternatives = tuple[Alternative, ...]
-DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial"})
+DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial", "sample_and_log_prob"})
 MAXIMA = frozenset({"argmax", "mode"})
 _NOT_A_POLICY = re.compile(
     r"buffer|memory|replay|sampler|storage|dataset|rollout|random$|^rng|_rng|prior|level|task|goal|noise|queue|loader",
     re.IGNORECASE,
 )
-_SHAPING = re.compile(
+SHAPING = re.compile(
     r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
     r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|"
     r"rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose|^split$|^chunk$|^unbind$|^narrow$|softmax$|"
@@ -105,7 +106,7 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
                 return inner
     if _ENVIRONMENT_MAKER.search(name) and "." in name:
         return (Alternative(v.Environment(name, call, frame)),)
-    if _SHAPING.search(last) and first is not None:
+    if SHAPING.search(last) and first is not None:
         through = _passes_through(evaluator, call, frame)
         if through:
             return through
@@ -215,7 +216,7 @@ def computed(
         isinstance(item.value, v.Action) or (isinstance(item.value, v.Computed) and item.value.is_observed)
         for item in operands[0]
     )
-    if settled and operands[0] and _SHAPING.search(last_name(call.func)):
+    if settled and operands[0] and SHAPING.search(last_name(call.func)):
         # Bounds, shapes and devices do not change how the first argument was chosen, unless they are random.
         rest = [
             one for one in operands[1:] if any(isinstance(item.value, v.Action | v.Noise) for item in one)
@@ -412,6 +413,12 @@ def primitive_method(
         if name == "mode":
             return (Alternative(v.Action("argmax", call, frame, True)),)
         return (_maximum(base, function.value, call, frame),)
+    is_named = DISTRIBUTION.search(last_name(function.value)) and isinstance(
+        value, v.Unknown | v.ExternalObject
+    )
+    if name == "mean" and is_named and not call.args and not call.keywords:
+        doubt = f"what {describe(function.value)} is cannot be read; it is named like a distribution"
+        return (Alternative(v.Action("argmax", call, frame, True)).doubting(doubt),)
     if name in RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     receiver = kind or describe(function.value)
@@ -431,7 +438,7 @@ def primitive_method(
         return (base,)
     if isinstance(value, v.Computed):
         return computed(evaluator, call, frame, (base,))
-    if _SHAPING.search(name):
+    if SHAPING.search(name):
         through = _passes_through(evaluator, call, frame)
         if through:
             return through
@@ -444,11 +451,15 @@ def primitive_method(
     if is_library and is_deterministic_function(kind.split("()")[0]):
         return computed(evaluator, call, frame, is_network=name in ("apply", "forward", "predict"))
     if isinstance(value, v.Unknown | v.ExternalObject):
-        found = calls.by_name(evaluator, name, call, frame) or _by_flag(call, frame)
+        found = calls.by_name(evaluator, name, call, frame)
+        if not any(isinstance(item.value, v.Action) for item in found):
+            found = _by_flag(call, frame) or found
         if found:
             return found
         if isinstance(value, v.ExternalObject) and not value.name.startswith("?"):
             return (Alternative(v.ExternalObject(f"{value.name}().{name}", call, frame)),)
+        if value == RECORDED:
+            return (base,)
         text = value.text if isinstance(value, v.Unknown) else value.name
         is_data = isinstance(value, v.Unknown) and value.is_neutral
         return (Alternative(v.Unknown(f"{text}.{name}()", is_neutral=is_data)),)
@@ -466,9 +477,12 @@ def _draw(
 ) -> Alternatives:
     """`.sample()`: of a distribution the policy's draw, of a space a random action, of a buffer neither."""
     name = last_name(function.value)
+    chooser = table("functions")["choosers"].get(kind.rsplit(".", 1)[-1])
+    if chooser is not None:
+        return (Alternative(v.Action(chooser, call, frame)),)
     if is_distribution or isinstance(base.value, v.Instance):
         return (Alternative(v.Action("sampled", call, frame, True)),)
-    if re.search(r"space$", name, re.IGNORECASE):
+    if re.search(r"space$", name, re.IGNORECASE) or ".spaces." in kind:
         return (Alternative(v.Action("random", call, frame)),)
     if name and _NOT_A_POLICY.search(name):
         return (Alternative(v.Unknown(describe(call))),)

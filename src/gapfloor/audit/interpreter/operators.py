@@ -436,7 +436,8 @@ def _stored(
     if key is not None and evaluator.truth(key, frame)[0] is None and is_random(evaluator, key, frame):
         guards.append(v.Guard(key, True, frame))
     stored = [one.under(*guards) for one in evaluator.evaluate(expression, frame)]
-    kept = [one for one in stored if isinstance(one.value, v.Action | v.Computed | v.Unknown)]
+    acting = (v.Action, v.Computed, v.Unknown, v.ExternalObject)
+    kept = [one for one in stored if isinstance(one.value, acting)]
     # An array that was only made holds nothing yet.
     filled = [item for item in plain if not isinstance(item.value, v.Computed) or item.value.is_observed]
     return [*result, *(filled if kept else plain), *kept]

@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import find_environment
 from gapfloor.audit.interpreter.options import literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import names_in
+from gapfloor.audit.reading.index import names_in, plain_names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
@@ -218,7 +218,7 @@ def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[s
             bindings |= {
                 f"{frame.function.name} {name}": one
                 for name, one in frame.bindings.items()
-                if _SPLIT.search(name) and one.expression is not None
+                if _SPLIT.search(name) and one.expression is not None and name in plain_names_in(frame.scope)
             }
     found: dict[str, object] = {
         name: _symbol(evaluator, one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
