@@ -24,6 +24,7 @@ from gapfloor.disk_errors import explain_disk_errors, shortened
 from gapfloor.errors import MissingExtraError, StoreError
 from gapfloor.lazy import LazyMethod
 from gapfloor.records.atomic import (
+    is_root,
     remove_leftovers,
     write_bytes_atomically,
     write_text_atomically,
@@ -57,7 +58,7 @@ class StoredCell:
 
 
 def store_folder(place: str | Path) -> Path:
-    """The folder that a user names, with `~` filled in; an address is refused, because stores are folders."""
+    """The folder that a user names, with `~` filled in; an address and the root of all files are refused."""
     if _ADDRESS.match(str(place)):
         raise StoreError(
             f"The store {place} is an address, and a store is a folder: mount it, and give the folder."
@@ -68,11 +69,17 @@ def store_folder(place: str | Path) -> Path:
             "choose another folder."
         )
     try:
-        return Path(place).expanduser()
+        folder = Path(place).expanduser()
     except RuntimeError:
         raise StoreError(
             f"The store {place} names a home folder that is not known here: write it out."
         ) from None
+    if is_root(folder):
+        raise StoreError(
+            f"The store {shortened(str(place))} is the root folder of this machine: name a folder of its own, e.g. "
+            f"{DEFAULT_STORE}."
+        )
+    return folder
 
 
 class Store:
