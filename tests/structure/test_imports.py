@@ -10,7 +10,7 @@ pytestmark = pytest.mark.fast
 #: Single modules below the package that any folder may use.
 SHARED = {
     "disk_errors", "errors", "escape", "file_bytes", "identity", "input_files", "json_values", "lazy",
-    "machine", "npy_bytes", "old_names", "process_identity", "quiet", "result_data", "safe_path",
+    "leftovers", "machine", "npy_bytes", "old_names", "process_identity", "quiet", "result_data", "safe_path",
     "safetensors_bytes", "settings", "users_code", "__version__",
 }  # fmt: skip
 #: Folders that any folder may use; they use shared modules only.

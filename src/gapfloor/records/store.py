@@ -31,7 +31,7 @@ from gapfloor.records.atomic import (
 )
 from gapfloor.records.cell_times import note_cell_time
 from gapfloor.records.manifest import Manifest, content_key, is_writable_text, read_manifest
-from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
+from gapfloor.records.schema import CELLS, EPISODES, MOST_IN_CELL, rows_to_table
 from gapfloor.tables.cells import counted
 
 DEFAULT_STORE = "gapfloor-store"
@@ -305,6 +305,8 @@ def read_episodes(path: Path, *, columns: Sequence[str] = EPISODES.names) -> pa.
         # looked up among file systems.
         data = pa.BufferReader(path.read_bytes())
         with pq.ParquetFile(data, page_checksum_verification=True) as file:
+            if file.metadata.num_rows > MOST_IN_CELL:
+                raise ValueError(f"{file.metadata.num_rows:,} episodes in one cell")
             table = file.read(columns=schema.names, use_threads=False)
             return table if table.schema.equals(schema) else table.cast(schema)
     except (pa.ArrowException, OSError, ValueError) as error:
