@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -76,6 +77,18 @@ def test_anyone_can_read_its_episodes_without_gapfloor(store, tmp_path):
     table = pq.read_table(tmp_path / "data" / EPISODE_FILE)
     assert {"game", "rule", "level_set", "level_seed", "episode_return"} <= set(table.column_names)
     assert table.num_rows == 12
+
+
+def test_another_dataset_of_the_same_name_is_another_dataset(store, tmp_path, monkeypatch):
+    """In a notebook the folder may change, or the files in it."""
+    for place, cells in (("one", 6), ("two", 4)):
+        for path in sorted(store.cells_folder.iterdir())[2 * cells :]:
+            path.unlink()
+        write_dataset(store.root, tmp_path / place / "data")
+        monkeypatch.chdir(tmp_path / place)
+        assert len(Store(store_of(Path("data"))).cells()) == cells
+    write_dataset(store.root, tmp_path / "one" / "data")
+    assert len(Store(store_of(tmp_path / "one" / "data")).cells()) == 4
 
 
 @pytest.mark.parametrize("missing", ["store", "plan"])

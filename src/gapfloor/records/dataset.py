@@ -97,19 +97,26 @@ def _write(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path, compression="zstd", compression_level=15, write_page_checksum=True)
 
 
-@functools.cache
 def store_of(folder: Path) -> Path:
     """The folder itself, or the temporary store of a dataset; one per process and dataset."""
     if not is_dataset(folder):
         return folder
+    found = [(folder / name).stat() for name in (EPISODE_FILE, CELL_FILE)]
+    return _temporary_store(folder.resolve(), tuple((each.st_mtime_ns, each.st_size) for each in found))
+
+
+@functools.cache
+def _temporary_store(folder: Path, _state: tuple[tuple[int, int], ...]) -> Path:
+    """The store of a dataset whose files have these times and sizes: a changed one is read again."""
     made = temporary_folder("dataset")
     atexit.register(made.cleanup)
     store = Store(made.name)
     try:
-        _link_around(folder.absolute(), store.root)
+        _link_around(folder, store.root)
         cells, episodes = _read(folder / CELL_FILE, _CELLS), _read(folder / EPISODE_FILE, EPISODES)
         _unpack(cells.to_pylist(), episodes, store)
     except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
+        made.cleanup()
         raise StoreError(
             f"{folder} is not a dataset that can be read ({error}): download it again."
         ) from None
