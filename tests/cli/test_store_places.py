@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from gapfloor import evaluate
+from gapfloor import evaluate, sweep, training_curve
 from gapfloor.api.floor import floor as measure_floor
-from gapfloor.errors import StoreError
+from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.store import Store
 
 SMALL = ["--episodes", "4", "--slots", "4", "--draws", "0", "--workers", "1"]
@@ -85,8 +85,6 @@ def test_every_command_refuses_a_place_that_cannot_be_a_store_before_anything_is
         ["compare", "nothing.csv", "--agents", "a,b"],
         ["levels", "bigfish"],
         ["report", "nothing.csv"],
-        ["sweep", "x:y", "--game", "maze", "--temperatures", "1"],
-        ["training-curve", "nothing"],
     ],
     ids=lambda command: command[0],
 )
@@ -99,6 +97,14 @@ def test_a_place_that_cannot_be_a_folder_of_results_is_refused_before_anything_i
     assert done.code == 2
     assert why in done.err
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.fast
+def test_functions_that_play_refuse_it_too():
+    with pytest.raises(UsageError, match="is the root folder of this machine"):
+        sweep("x:y", game="maze", temperatures=[1], out="/")
+    with pytest.raises(UsageError, match="is the root folder of this machine"):
+        training_curve("nothing", out="/")
 
 
 def test_the_environment_names_a_store_in_the_home_folder(capsys, monkeypatch, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.escape import clean_text, escape_markdown
-from gapfloor.records.atomic import check_folder, remove_leftovers, write_text_atomically
+from gapfloor.records.atomic import remove_leftovers, write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.print_figure import write_figures
@@ -91,7 +91,6 @@ def write_report(
     tell = progress or (lambda step: None)
     check_names(formats, tables)
     folder = Path(out)
-    check_folder(folder)
     tell("tables and numbers")
     made = build_tables(source, extra=tables)
     numbers = build_numbers(source.findings, source.cka)
