@@ -35,7 +35,7 @@ def soon() -> Iterator[None]:
 def test_a_long_cell_is_no_number_and_is_not_tried_in_all_ways(cell: str, tmp_path: Path) -> None:
     assert parse_cell(cell) is None
     (tmp_path / "t.csv").write_text(
-        f"game,agent,mean,std,n\nheist,impala,\"{cell}\",0.3,8\nheist,random,3.1,0.2,8\n"
+        f'game,agent,mean,std,n\nheist,impala,"{cell}",0.3,8\nheist,random,3.1,0.2,8\n'
     )
     with pytest.raises(UsageError, match="is not a number") as refused:
         gapfloor.analyse(tmp_path / "t.csv")

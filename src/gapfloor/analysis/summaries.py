@@ -207,7 +207,9 @@ def _summary(row: Mapping[str, str], notes: list[str], *, is_sem: bool) -> Summa
     found = parse_cell(text("mean"))
     if found is None:
         if text("mean"):
-            raise UsageError(f"The mean {shortened(text('mean'))!r} is not a number, nor a number ± its spread.")
+            raise UsageError(
+                f"The mean {shortened(text('mean'))!r} is not a number, nor a number ± its spread."
+            )
         return None
     mean, given, scale = found
     if scale != 1:
