@@ -18,6 +18,7 @@ from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.dataset import store_of
 from gapfloor.records.store import Store
 from gapfloor.statistics.conventions import check_sizes
@@ -77,6 +78,7 @@ def compare(
         >>> round(row.difference.value, 2), row.decision.call
         (3.0, 'first higher')
     """
+    check_folder(out)
     check_sizes({"difference to detect": detect})
     if detect is not None and detect <= 0:
         raise UsageError(f"The difference to detect is {detect:g}: give a number above 0.")

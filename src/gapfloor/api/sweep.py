@@ -14,6 +14,7 @@ from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.samples import read_sample
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
@@ -70,6 +71,7 @@ def sweep(
         >>> [round(row.entropy_played, 2) for row in found.floor_comparisons if row.level_set == "test"]
         [0.0, 2.37]
     """
+    check_folder(out)
     grid = check_temperatures(temperatures)
     asked = read_settings(CampaignSettings, settings)
     with open_store(asked.store) as opened:

@@ -21,6 +21,7 @@ from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import GameCells
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.samples import read_sample
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
@@ -69,6 +70,7 @@ def training_curve(
         >>> [row.at for row in curves.curves[0].gaps]
         [512, 1024]
     """
+    check_folder(out)
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
     if not folders:
         raise UsageError("No run is named: give the folder of one, e.g. gapfloor-store/runs/NAME.")

@@ -65,6 +65,29 @@ def check_file(path: str | Path | None) -> None:
             raise UsageError(f"{path} is a device or a pipe, not a regular file: give the name of a file.")
 
 
+def check_folder(path: str | Path | None) -> None:
+    """Refuse a file, or the root of all files, as the name of a folder that will be written to, before any work."""
+    if path is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        if Path(path).exists() and not Path(path).is_dir():
+            raise UsageError(f"{path} is a file, not a folder: choose another folder.")
+    if is_root(path):
+        raise UsageError(f"{path} is the root folder of this machine: name a folder of its own.")
+
+
+def is_root(path: str | Path) -> bool:
+    """Whether a path is the root of all files, also in another spelling; nobody means to fill that.
+
+    >>> is_root("/tmp/.."), is_root("/tmp")
+    (True, False)
+    """
+    with contextlib.suppress(OSError):  # the current folder was removed
+        whole = os.path.abspath(path)
+        return os.path.dirname(whole) == whole
+    return False
+
+
 def remove_leftovers(folder: Path, *, below: bool = True) -> None:
     """Delete temporary files in `folder`, and in those below it, whose writers are gone.
 

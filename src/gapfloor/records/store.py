@@ -24,6 +24,7 @@ from gapfloor.disk_errors import explain_disk_errors, shortened
 from gapfloor.errors import MissingExtraError, StoreError
 from gapfloor.lazy import LazyMethod
 from gapfloor.records.atomic import (
+    is_root,
     remove_leftovers,
     write_bytes_atomically,
     write_text_atomically,
@@ -36,7 +37,7 @@ from gapfloor.records.manifest import (
     is_writable_text,
     parse_manifest,
 )
-from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
+from gapfloor.records.schema import CELLS, EPISODES, MOST_IN_CELL, rows_to_table
 from gapfloor.tables.cells import counted
 
 DEFAULT_STORE = "gapfloor-store"
@@ -63,7 +64,7 @@ class StoredCell:
 
 
 def store_folder(place: str | Path) -> Path:
-    """The folder that a user names, with `~` filled in; an address is refused, because stores are folders."""
+    """The folder that a user names, with `~` filled in; an address and the root of all files are refused."""
     if _ADDRESS.match(str(place)):
         raise StoreError(
             f"The store {place} is an address, and a store is a folder: mount it, and give the folder."
@@ -74,11 +75,17 @@ def store_folder(place: str | Path) -> Path:
             "choose another folder."
         )
     try:
-        return Path(place).expanduser()
+        folder = Path(place).expanduser()
     except RuntimeError:
         raise StoreError(
             f"The store {place} names a home folder that is not known here: write it out."
         ) from None
+    if is_root(folder):
+        raise StoreError(
+            f"The store {shortened(str(place))} is the root folder of this machine: name a folder of its own, e.g. "
+            f"{DEFAULT_STORE}."
+        )
+    return folder
 
 
 class Store:
@@ -309,6 +316,8 @@ def read_episodes(path: Path, *, columns: Sequence[str] = EPISODES.names) -> pa.
         # looked up among file systems.
         data = pa.BufferReader(path.read_bytes())
         with pq.ParquetFile(data, page_checksum_verification=True) as file:
+            if file.metadata.num_rows > MOST_IN_CELL:
+                raise ValueError(f"{file.metadata.num_rows:,} episodes in one cell")
             table = file.read(columns=schema.names, use_threads=False)
             return table if table.schema.equals(schema) else table.cast(schema)
     except (pa.ArrowException, OSError, ValueError) as error:

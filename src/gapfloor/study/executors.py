@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import tempfile
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
+from gapfloor.leftovers import temporary_folder
 from gapfloor.records.manifest import content_key
 from gapfloor.records.store import Store
 from gapfloor.safe_path import safe_path
@@ -151,7 +151,7 @@ class RayExecutor:
             refuse_open_cluster(address)
         try:
             # Ray would put the current folder on the path of its workers; an empty working folder takes its place.
-            with safe_path(), tempfile.TemporaryDirectory(prefix="gapfloor-ray-") as nothing:
+            with safe_path(), temporary_folder("ray") as nothing:
                 ray.init(
                     address=address,  # without one, Ray joins whatever cluster it finds on this machine
                     runtime_env={"working_dir": nothing},
