@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gapfloor.analysis.compared_agents import ComparisonRequest, join_agents, select_agent
+from gapfloor.analysis.compared_agents import join_agents, select_agent
 from gapfloor.analysis.comparison import Comparison, analyse_comparison
 from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import group
@@ -88,18 +88,23 @@ def compare(
     if both_names is not None and b is None and both_names[0] == both_names[1]:
         raise UsageError(f"The agent {both_names[0]} is named twice: name two agents.")
     named = tuple(split_game(game)[1] for game in names_of(games))
-    asked = ComparisonRequest(both_names, tuple(names_of(budgets)), named, tuple(names_of(rules)))
-    if len(asked.budgets) > 2:
-        raise UsageError(f"{len(asked.budgets)} budgets are named: name one budget, or one per agent.")
+    asked: dict[str, Sequence[str]] = {"games": named, "rules": names_of(rules)}
+    labels: list[str | None] = [*names_of(budgets)] or [None]
+    if len(labels) > 2:
+        raise UsageError(f"{len(labels)} budgets are named: name one budget, or one per agent.")
     plan = paper_plan()
     sources = [a] if b is None else [a, b]
     studies = [group(_episodes(source), plan) for source in sources]
     _refuse_other_engines([_engines(source) for source in sources])
     first, second = (
-        select_agent(
-            studies[min(at, len(studies) - 1)], asked, at, source=_short(sources[min(at, len(sources) - 1)])
+        select_agent(study, agent, source=_short(source), budget=budget, **asked)
+        for study, source, agent, budget in zip(
+            (studies[0], studies[-1]),
+            (sources[0], sources[-1]),
+            both_names or (None, None),
+            (labels[0], labels[-1]),
+            strict=True,
         )
-        for at in range(2)
     )
     result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect)
     if out is not None:
