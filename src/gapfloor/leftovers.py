@@ -24,7 +24,7 @@ _NAME = re.compile(r"(?:sem\.)?gapfloor-[a-z]+-([0-9a-f]{12})-(\d+)-.*")
 
 
 def own_name(kind: str) -> str:
-    """The start of a name that says which process a file or folder belongs to; `kind` is a word."""
+    """The start of the name of a file or folder, which says which process made it; `kind` is a word."""
     return f"gapfloor-{kind}-{this_place()}-{os.getpid()}-"
 
 

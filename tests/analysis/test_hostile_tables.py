@@ -32,7 +32,7 @@ def soon() -> Iterator[None]:
 @pytest.mark.parametrize(
     "cell", ["1" + " " * 5000 + "x", "1" * 5000 + "x", "1" + ",000" * 5000 + "x", "1±1" + " " * 5000 + "x"]
 )
-def test_a_long_cell_is_no_number_and_is_not_tried_in_all_ways(cell: str, tmp_path: Path) -> None:
+def test_a_long_cell_is_not_a_number_and_is_not_tried_in_all_ways(cell: str, tmp_path: Path) -> None:
     assert parse_cell(cell) is None
     (tmp_path / "t.csv").write_text(
         f'game,agent,mean,std,n\nheist,impala,"{cell}",0.3,8\nheist,random,3.1,0.2,8\n'

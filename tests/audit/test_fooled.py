@@ -505,7 +505,7 @@ class Player:
 """
 
 
-def test_an_agent_with_reset_and_step_is_no_environment(tmp_path: Path):
+def test_an_agent_with_reset_and_step_is_not_an_environment(tmp_path: Path):
     """What its `step` gives back is an action, not an observation that a network answers."""
     files = frozen("action = player.step(obs)")
     files["player.py"] = AGENT_THAT_STEPS
@@ -513,7 +513,7 @@ def test_an_agent_with_reset_and_step_is_no_environment(tmp_path: Path):
     assert scan(str(write_files(tmp_path, files))).verdict.rule == "sampled"
 
 
-def test_a_method_act_that_gives_something_back_is_no_step(tmp_path: Path):
+def test_a_method_act_that_gives_something_back_is_not_a_step(tmp_path: Path):
     files = frozen("action, _, _ = net.draw(envs.act(obs))")
     assert {path.action for path in scan(str(write_files(tmp_path, files))).paths} == {"action"}
 
@@ -534,7 +534,7 @@ def test_a_random_action_next_to_something_unread_is_not_taken_for_a_baseline(tm
     assert path.rule == "unresolved"
 
 
-def test_a_unit_test_next_to_a_script_is_no_evaluation(tmp_path: Path):
+def test_a_unit_test_next_to_a_script_is_not_an_evaluation(tmp_path: Path):
     files = frozen("action, _, _ = net.draw(obs)")
     files["run_test.py"] = (
         "import unittest\nfrom net import Net\nfrom procgen import ProcgenEnv\n"
