@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def normalised_rows(context: PlannedStudy) -> tuple[ScoreRow, ...]:
     suites: dict[tuple[Place, str, str, str | None], list[float]] = {}
     whose: list[tuple[str | None, str]] = [(agent, rule) for agent in context.pools for rule in study.rules]
 
-    def row(place: Place, rule: str, level_set: str, agent: str | None, n: int, **fields: float) -> ScoreRow:
+    def row(place: Place, rule: str, level_set: str, agent: str | None, n: int, **fields: Any) -> ScoreRow:
         about = context.row("score", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent)
         return ScoreRow(**about, **fields)
 
