@@ -108,9 +108,9 @@ def compare(
     )
     result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect)
     if out is not None:
-        from gapfloor.report.result_files import write_comparison
+        from gapfloor.report.result_files import write_result
 
-        write_comparison(result, Path(out))
+        write_result(result, Path(out))
     return result
 
 

@@ -86,9 +86,9 @@ def sweep(
     if out is None and asked.store is not None:
         folder = sweep_folder(asked.store, result)
     if folder is not None:
-        from gapfloor.report.result_files import write_sweep
+        from gapfloor.report.result_files import write_result
 
-        write_sweep(result, Path(folder))
+        write_result(result, Path(folder))
     return result
 
 

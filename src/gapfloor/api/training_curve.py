@@ -104,9 +104,9 @@ def training_curve(
     if out is None and asked.store is not None:
         folder = curve_folder(asked.store)
     if folder is not None:
-        from gapfloor.report.result_files import write_training_curves
+        from gapfloor.report.result_files import write_result
 
-        write_training_curves(result, Path(folder))
+        write_result(result, Path(folder))
     return result
 
 

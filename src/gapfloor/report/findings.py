@@ -264,6 +264,16 @@ class Findings:
 
         return tuple(sorted(found, key=place_of))
 
+    def game_place(self, game: str) -> tuple[int, str]:
+        """Where a game stands in the order of a report; a game without results comes last."""
+        games = [env.game for env in self.all_envs]
+        return games.index(game) if game in games else len(games), game
+
+    def agent_place(self, agent: str) -> tuple[int, str]:
+        """Where an agent stands, however its name is spelt."""
+        agents = [name.lower() for name in self.source.agents]
+        return agents.index(agent.lower()) if agent.lower() in agents else len(agents), agent
+
     def places_of(self, env: Env) -> list[GameFindings]:
         """A game at each of its budgets."""
         return [place for budget in self.budgets for place in self.places(budget) if place.env == env]
