@@ -383,8 +383,8 @@ def _written(node: ast.expr, frame: Frame | None) -> str:
         binding = frame.bindings.get(node.id)
         if binding is None:
             frame = frame.parent
-        elif binding.expression is None or binding.is_default:
-            break
+        elif binding.expression is None or binding.is_default or binding.frame is frame:
+            break  # the last is `**settings`, which is bound to itself
         else:
             node, frame = binding.expression, binding.frame
     return describe(node)
