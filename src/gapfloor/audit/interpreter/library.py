@@ -97,8 +97,11 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     if name == "map" and len(call.args) > 1:
         return evaluator.evaluate(call.args[1], frame)
     rule = draw_of_function(name, call)
+    if rule == "argmax" and first is not None:
+        values = evaluator.evaluate(first, frame)
+        return tuple(_maximum(item, first, call, frame).after(item) for item in values)
     if rule is not None:
-        return _drawn(evaluator, rule, call, frame)
+        return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     if _ENVIRONMENT_WORD.search(name):
         for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
             inner = calls.environments_of(evaluator, one, frame)
@@ -155,13 +158,6 @@ def draw_of_function(name: str, call: ast.Call) -> str | None:
         return "random"
     is_uniform = last in ("randint", "randrange", "random_integers", "integers", "choice")
     return "random" if is_uniform and ("random" in name or "torch" in name) else None
-
-
-def _drawn(evaluator: Evaluator, rule: str, call: ast.Call, frame: Frame) -> Alternatives:
-    if rule == "argmax" and call.args:
-        found = evaluator.evaluate(call.args[0], frame)
-        return tuple(_maximum(item, call.args[0], call, frame).after(item) for item in found)
-    return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
 
 
 def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Frame) -> Alternative:

@@ -13,7 +13,6 @@ from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import argument, keyword_bindings
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import find_environment
-from gapfloor.audit.interpreter.options import literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import names_in, plain_names_in
 
@@ -146,7 +145,9 @@ def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tup
         if (fact is not None and name == fact.levels) or (fact is None and _LEVEL_COUNT.match(name)):
             return evaluator.evaluate_binding(binding, name)
     if fact is not None:
-        is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment, keywords).lower()
+        named = _identity_binding(environment, keywords)
+        shown = describe(named.expression) if named is not None else ""
+        is_levelled = fact.default_levels == 0 or "procgen" in shown.lower()
         mode = keywords.get("distribution_mode")
         fixed = mode is not None and any(
             isinstance(item.value, v.KnownValue) and item.value.value == "exploration"
@@ -187,12 +188,6 @@ def _identity_binding(environment: v.Environment, keywords: dict[str, v.Binding]
     if environment.call.args and (fact is None or fact.factory_position in (None, 0)):
         return v.Binding(environment.call.args[0], environment.frame)
     return None
-
-
-def _identity(environment: v.Environment, keywords: dict[str, v.Binding]) -> str:
-    binding = _identity_binding(environment, keywords)
-    value = literal(binding.expression) if binding is not None and binding.expression is not None else ""
-    return value if isinstance(value, str) else describe(binding.expression) if binding else ""
 
 
 def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[str, object] | None:
