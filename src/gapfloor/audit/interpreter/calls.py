@@ -245,26 +245,7 @@ def _call_function(
     if function.has_decorator("contextmanager", "abstractmethod"):
         return (Alternative(v.Unknown(f"{function.name}()")),)
     inner = evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
-    found = evaluator.returns(inner)
-    receiver = value.receiver.value if value.receiver else None
-    if isinstance(receiver, v.Instance) and receiver.made_at is None and is_stub(function) and function.owner:
-        found = _of_subclasses(evaluator, value, call, frame) or found
-    return found
-
-
-def _of_subclasses(
-    evaluator: Evaluator, value: v.Callable, call: ast.Call | None, frame: Frame
-) -> Alternatives:
-    """A stub of a base class stands for what its subclasses do."""
-    assert value.function.owner is not None
-    found: list[Alternative] = []
-    for info in evaluator.classes.subclasses(value.function.owner)[:MOST_CANDIDATES]:
-        method = info.methods.get(value.function.name)
-        if method is not None and not is_stub(method):
-            bound = v.Callable(method, Alternative(v.Instance(info)))
-            doubt = f"which subclass of {value.function.owner.name} acts is not known"
-            found.extend(one.doubting(doubt) for one in _call_function(evaluator, bound, call, frame))
-    return tuple(found)
+    return evaluator.returns(inner)
 
 
 def is_stub(function: FunctionInfo) -> bool:

@@ -32,7 +32,6 @@ class Classes:
         self._evaluator = evaluator
         self._mro: dict[int, list[ClassInfo | str]] = {}
         self._kinds: dict[tuple[int, str], bool] = {}
-        self._subclasses: dict[int, list[ClassInfo]] | None = None
 
     def mro(self, info: ClassInfo) -> list[ClassInfo | str]:
         """The class and its bases, depth first; external ones by name."""
@@ -63,16 +62,6 @@ class Classes:
                 return item.methods[name]
             is_past = is_past or item is after
         return None
-
-    def subclasses(self, info: ClassInfo) -> list[ClassInfo]:
-        """The classes of the repository that inherit from a class, directly or not."""
-        if self._subclasses is None:
-            self._subclasses = {}
-            for module in self._evaluator.index.modules.values():
-                for item in module.classes.values():
-                    for base in self.own(item)[1:]:
-                        self._subclasses.setdefault(id(base), []).append(item)
-        return self._subclasses.get(id(info), [])
 
     def is_a(self, info: ClassInfo, kind: Kind) -> bool:
         """Whether objects of the class are environments (or wrap them), networks or a library's distributions.

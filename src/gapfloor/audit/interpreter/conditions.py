@@ -33,9 +33,6 @@ def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | No
         return None, []
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         return _of_class(evaluator, test, frame), []
-    is_method = isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and len(test.args) == 1
-    if is_method and test.func.attr in ("startswith", "endswith"):
-        return _of_text(evaluator, test, test.func, frame)
     alternatives = evaluator.evaluate(test, frame)
     truths = {_truthiness(item.value) for item in alternatives}
     if len(truths) == 1:
@@ -58,21 +55,6 @@ def _of_class(evaluator: Evaluator, test: ast.Call, frame: Frame) -> bool | None
         for one in found
     }
     return answers.pop() if len(answers) == 1 else None
-
-
-def _of_text(
-    evaluator: Evaluator, test: ast.Call, method: ast.Attribute, frame: Frame
-) -> tuple[bool | None, list[Alternative]]:
-    """Whether `name.startswith("dqn")` holds, where both texts are known."""
-    left = evaluator.evaluate(method.value, frame)
-    right = evaluator.evaluate(test.args[0], frame)
-    answers = set()
-    for one in left:
-        for other in right:
-            texts = [_plain(item.value)[1] for item in (one, other)]
-            is_text = all(isinstance(text, str) for text in texts)
-            answers.add(bool(getattr(texts[0], method.attr)(texts[1])) if is_text else None)
-    return (answers.pop() if len(answers) == 1 else None), list(left)
 
 
 def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
