@@ -97,8 +97,11 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     if name == "map" and len(call.args) > 1:
         return evaluator.evaluate(call.args[1], frame)
     rule = draw_of_function(name, call)
+    if rule == "argmax" and first is not None:
+        values = evaluator.evaluate(first, frame)
+        return tuple(_maximum(item, first, call, frame).after(item) for item in values)
     if rule is not None:
-        return _drawn(evaluator, rule, call, frame)
+        return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     if _ENVIRONMENT_WORD.search(name):
         for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
             inner = calls.environments_of(evaluator, one, frame)
@@ -157,53 +160,24 @@ def draw_of_function(name: str, call: ast.Call) -> str | None:
     return "random" if is_uniform and ("random" in name or "torch" in name) else None
 
 
-def _drawn(evaluator: Evaluator, rule: str, call: ast.Call, frame: Frame) -> Alternatives:
-    if rule == "argmax" and call.args:
-        found = evaluator.evaluate(call.args[0], frame)
-        return tuple(_maximum(item, call.args[0], call, frame).after(item) for item in found)
-    return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
-
-
 def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Frame) -> Alternative:
     """The maximum of what a policy gave; the maximum of something that carries noise is a draw, or noisy."""
-    value = base.value
-    if isinstance(value, v.Noise | v.Action):
-        is_draw = isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential")
-        is_draw = (
-            is_draw
-            or _is_gumbel(maximised, frame)
-            or (isinstance(value, v.Action) and value.rule == "sampled")
-        )
-        if isinstance(value, v.Noise) or value.rule in ("sampled", "noisy"):
-            return Alternative(v.Action("sampled" if is_draw else "noisy", call, frame, is_draw))
-    if _is_gumbel(maximised, frame):
-        return Alternative(v.Action("sampled", call, frame, True))
-    noisy = any(_NOISE_WORD.search(name) for name in names_in(maximised)) and not isinstance(
-        value, v.Computed
+    value, names = base.value, names_in(maximised)
+    is_named = any(map(_NOISE_WORD.search, names))
+    is_noisy = isinstance(value, v.Noise) or (
+        isinstance(value, v.Action) and value.rule in ("sampled", "noisy")
     )
+    # Two logarithms of noise (the Gumbel trick) and the place in a running sum are draws.
+    logs = sum(isinstance(node, ast.Call) and last_name(node) == "log" for node in ast.walk(maximised))
+    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names)
+    is_draw = (is_inverse and is_named) or (logs >= 2 and (is_named or is_noisy))
+    is_draw = is_draw or (isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential"))
+    is_draw = is_draw or (isinstance(value, v.Action) and value.rule == "sampled")
+    if is_draw or is_noisy:
+        return Alternative(v.Action("sampled" if is_draw else "noisy", call, frame, is_draw))
     item = Alternative(v.Action("argmax", call, frame))
-    return item.doubting("what is maximised is named like noise") if noisy else item
-
-
-def _is_gumbel(expression: ast.AST, frame: Frame) -> bool:
-    logs = sum(isinstance(node, ast.Call) and last_name(node) == "log" for node in ast.walk(expression))
-    names = names_in(expression)
-    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names) and any(map(_NOISE_WORD.search, names))
-    return is_inverse or (logs >= 2 and any(map(_NOISE_WORD.search, names | _named(names, frame))))
-
-
-def _named(names: set[str], frame: Frame) -> set[str]:
-    """The names in what a scope assigns to the given ones."""
-    from gapfloor.audit.reading.index import own_nodes
-
-    return {
-        inner
-        for node in own_nodes(frame.scope)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id in names
-        for inner in names_in(node.value)
-    }
+    is_doubtful = is_named and not isinstance(value, v.Computed)
+    return item.doubting("what is maximised is named like noise") if is_doubtful else item
 
 
 def computed(

@@ -167,10 +167,6 @@ def _several(evaluator: Evaluator, chosen: list[_Judged], base: RuleFinding) -> 
             known, used = evaluator.truth(guard.test, guard.frame)
             if known is None:
                 marks += [mark for one in used for mark in one.marks]
-    firm = [item for item in chosen if not item.item.doubts]
-    if firm and len({item.rule for item in firm}) == 1 and firm[0].rule in ("sampled", "argmax"):
-        # Candidates by name disagree with what could be followed: the latter is likely.
-        return replace(base, rule=str(firm[0].rule), provenance="unflagged", candidates=_names(chosen))
     return replace(base, marks=(*base.marks, *dict.fromkeys(marks)), candidates=_names(chosen))
 
 

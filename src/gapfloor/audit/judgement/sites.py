@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
+from gapfloor.audit.interpreter.evaluator import MOST_STEPS, Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
@@ -131,7 +131,9 @@ class SiteFinder:
         elif isinstance(call.func, ast.Attribute) and name in ("send", "put") and call.args:
             message, owner = call.args[0], function.owner if function is not None else None
             is_step = isinstance(message, ast.Tuple) and len(message.elts) >= 2
-            is_step = is_step and not (owner is not None and self.evaluator.classes.is_environment(owner))
+            is_step = is_step and not (
+                owner is not None and self.evaluator.classes.is_a(owner, "environment")
+            )
             if is_step and isinstance(message.elts[0], ast.Constant) and message.elts[0].value == "step":  # type: ignore[attr-defined]
                 yield Site(module, function, call, None, message.elts[1], is_sent=True)  # type: ignore[attr-defined]
         if name in tails:
@@ -145,7 +147,7 @@ class SiteFinder:
     ) -> bool:
         name = last_name(call.func)
         owner = function.owner if function is not None else None
-        if owner is not None and self.evaluator.classes.is_environment(owner):
+        if owner is not None and self.evaluator.classes.is_a(owner, "environment"):
             return False  # what an environment's own methods step is an inner environment
         word = last_name(receiver)
         if isinstance(receiver, ast.Call) and word == "super":
@@ -170,7 +172,7 @@ class SiteFinder:
         found: list[Play] = []
         for site in self.sites():
             for chain in self._chains(site.function):
-                if self.evaluator.is_spent:
+                if self.evaluator.steps > MOST_STEPS:
                     self.unfinished.append(site.module.path)
                     break
                 self.evaluator.begin_chain()
