@@ -19,7 +19,6 @@ from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
     may_say_new_levels_cost,
     may_say_training_levels_learnt,
-    may_say_transfers,
 )
 
 Tone = Literal["supported", "open", "unsupported"]
@@ -175,9 +174,7 @@ def _reading(
     if test.call == "below":
         return "unsupported", "below"
     if train is not None and train.call == "above":
-        is_learnt = may_say_training_levels_learnt(
-            gap.is_established, train=train.decision, test=test.decision
-        )
+        is_learnt = may_say_training_levels_learnt(gap.is_established, train=train.call, test=test.call)
         return ("unsupported", "learnt") if is_learnt else ("open", "not learnt")
     tone: Tone = "unsupported" if test.call == "equivalent" else "open"
     return tone, "differ" if gap.levels_differ else "nothing"
@@ -192,7 +189,7 @@ def _gap_above(test: ComparisonRow, train: ComparisonRow | None, gap: GapRow, *,
     if gap.gap < 0:
         return "negative gap"
     is_cost = train is not None and may_say_new_levels_cost(
-        gap.is_established, train=train.decision, test=test.decision
+        gap.is_established, train=train.call, test=test.call
     )
     return "cost" if is_cost and transfers else "gap"
 
@@ -211,4 +208,4 @@ def _reach(
     levels = f"these {n_levels} held-out levels" if n_levels > 1 else "this one held-out level"
     if other is None or not other.generator_p_adjusted < findings.plan.alpha or other.generator.value <= 0:
         return False, levels
-    return may_say_transfers(test.decision), f"{levels} and new levels of the generator"
+    return test.call == "above", f"{levels} and new levels of the generator"
