@@ -113,7 +113,9 @@ def mean_sem(mean: float, sem: float, decimals: int = 2, *, sign: bool = False) 
     left, right = fixed(mean, decimals, sign=sign), fixed_error(sem, decimals)
     if not is_number(sem):
         return replace(left, raw=(*left.raw, None))
-    return Cell(f"{left.plain} ± {right.plain}", rf"{left.tex[:-1]} \pm {right.tex[1:]}", left.raw + right.raw)
+    return Cell(
+        f"{left.plain} ± {right.plain}", rf"{left.tex[:-1]} \pm {right.tex[1:]}", left.raw + right.raw
+    )
 
 
 def fixed_error(error: float | None, decimals: int = 2) -> Cell:
