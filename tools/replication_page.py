@@ -35,8 +35,8 @@ from replication_tables import build_tables, by_recommended, references
 ROOT = Path(__file__).parents[1]
 DATA, STUDY = ROOT / "data" / "miniature", ROOT / "studies" / "miniature.toml"
 CENSUS = ROOT / "data" / "miniature-census"
-LONG, PUBLIC, MAZE, UNTRAINED = (
-    ROOT / "data" / name for name in ("miner-1M", "public", "public-maze", "untrained")
+LONG, PUBLIC, MAZE, SMALL, UNTRAINED = (
+    ROOT / "data" / name for name in ("miner-1M", "public", "public-maze", "public-small", "untrained")
 )
 PLAN = ROOT / "studies" / "miniature-plan.toml"
 PUBLIC_PLAN = ROOT / "studies" / "public" / "baseline-plan.toml"
@@ -50,6 +50,7 @@ PAGES = {
         "state",
         "references",
         "guessing",
+        "small agents",
         "census",
     ),
 }
@@ -100,6 +101,7 @@ def build_parts() -> dict[str, str]:
         "all findings": findings_table(judged),
         "public": public_agents(public, public_words),
         "maze": maze(),
+        "small agents": small_agents(),
         "calls": calls(paper, results),
         "references": references(results),
         "guessing": guessing(networks),
@@ -333,22 +335,40 @@ def _constant_action() -> str:
 def maze() -> str:
     """Returns of one public maze run over its training, with the floor; errors are over episodes."""
     episodes = pq.read_table(MAZE / "episodes.parquet").to_pandas()
-    cells = [(rule, level_set) for rule in ("sampled", "greedy") for level_set in ("train", "test")]
-
-    def measured(part: Any) -> str:
-        returns = part["episode_return"]
-        return f"{returns.mean():.2f} ± {returns.sem():.2f}"
-
-    floor = episodes[episodes["reference"] == "uniform"].groupby("level_set")
-    floors = {level_set: measured(part) for level_set, part in floor}
     runs = episodes[episodes["agent"] == "maze_normal"]
     points = runs.assign(steps=runs["budget"].str.removesuffix("M").astype(int)).groupby("steps")
-    rows = ["| uniform (the floor) | " + " | ".join(floors[level_set] for _, level_set in cells) + " |"]
-    for steps, point in points:
-        by_cell = dict(iter(point.groupby(["rule", "level_set"])))
-        rows.append(f"| {steps}M | " + " | ".join(measured(by_cell[cell]) for cell in cells) + " |")
-    names = [f"{rule}, {'training' if of == 'train' else 'held-out'}" for rule, of in cells]
-    return f"| steps | {' | '.join(names)} |\n" + "|---" * 5 + "|\n" + "\n".join(rows)
+    rows = [_single_run("uniform (the floor)", episodes[episodes["reference"] == "uniform"])]
+    rows += [_single_run(f"{steps}M", point) for steps, point in points]
+    return _single_runs("steps", rows)
+
+
+def small_agents() -> str:
+    """Returns of edomerli's agents, one run per game, with the floor; errors are over episodes."""
+    episodes = pq.read_table(SMALL / "episodes.parquet").to_pandas()
+    rows = []
+    for game, part in episodes.groupby("game"):
+        rows.append(_single_run(f"{game}, uniform (the floor)", part[part["reference"] == "uniform"]))
+        rows.append(_single_run(f"{game}, the agent", part[part["agent"] == "edomerli"]))
+    return _single_runs("who plays", rows)
+
+
+#: The columns of a table of single runs.
+_SINGLE = [(rule, level_set) for rule in ("sampled", "greedy") for level_set in ("train", "test")]
+
+
+def _single_run(name: str, episodes: Any) -> str:
+    """One row; random play has one return per level set, whatever the rule."""
+
+    def measured(rule: str, level_set: str) -> str:
+        mine = episodes[(episodes["level_set"] == level_set) & episodes["rule"].isin((rule, "uniform"))]
+        return f"{mine['episode_return'].mean():.2f} ± {mine['episode_return'].sem():.2f}"
+
+    return f"| {name} | " + " | ".join(measured(*cell) for cell in _SINGLE) + " |"
+
+
+def _single_runs(first: str, rows: Sequence[str]) -> str:
+    names = [f"{rule}, {'training' if of == 'train' else 'held-out'}" for rule, of in _SINGLE]
+    return f"| {first} | {' | '.join(names)} |\n" + "|---" * 5 + "|\n" + "\n".join(rows)
 
 
 def long_run(evidence: Evidence) -> str:
