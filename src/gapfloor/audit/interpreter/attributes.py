@@ -139,13 +139,15 @@ def setting(evaluator: Evaluator, name: str, space: v.Namespace, node: ast.AST, 
     if entry is None and not space.path:
         entry = options.find(name, space.module)
     if entry is not None and not entry.has_default:
-        stated = options.from_files((name,))  # a required field gets its value from a configuration file
+        stated = options.from_files(
+            (name,), script
+        )  # a required field gets its value from a configuration file
         entry = stated if stated is not None and stated.has_default else entry
     if entry is None:
         path = (*space.path, name)
         if options.is_section(path):
             return (Alternative(v.Namespace(space.module, None, path)),)
-        entry = options.from_files(path)
+        entry = options.from_files(path, script)
     if entry is None:
         return _set_once(evaluator, name, frame) or (
             Alternative(v.Unknown(f"args.{name}", is_neutral=True), origin="option"),

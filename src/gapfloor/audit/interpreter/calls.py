@@ -94,7 +94,7 @@ def bind(
             for settings in (
                 _spread_settings(evaluator, call, caller) if is_unread and call is not None else ()
             ):
-                if evaluator.options.in_files((name,)):
+                if evaluator.options.in_files((name,), caller.chain()[0].module):
                     stated = ast.copy_location(ast.Attribute(settings, name, ast.Load()), settings)
                     frame.bindings[name] = v.Binding(stated, caller)
     if arguments.kwarg is not None and (call is not None or extra):

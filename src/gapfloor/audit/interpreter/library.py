@@ -264,7 +264,7 @@ def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternat
     for item in evaluator.evaluate(call.args[0], frame):
         space = item.value
         targets = (
-            evaluator.options.in_files((*space.path, "_target_"))
+            evaluator.options.in_files((*space.path, "_target_"), frame.chain()[0].module)
             if isinstance(space, v.Namespace) and space.path
             else []
         )

@@ -11,6 +11,7 @@ from typing import Any
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.reading.index import ClassInfo, Index, ModuleInfo, last_name
 from gapfloor.audit.reading.settings import FileSetting, read_settings
+from gapfloor.audit.reading.sources import SETTINGS_ENDINGS
 
 _MISSING = object()
 
@@ -45,6 +46,7 @@ class OptionTable:
         self._in_files: dict[str, list[FileSetting]] = defaultdict(list)
         self._sections: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         self._chosen_files = files
+        self._named: dict[str, tuple[str, ...]] = {}
         for file in index.settings:
             for setting in read_settings(file):
                 self._in_files[_normal(setting.path[-1])].append(setting)
@@ -59,19 +61,32 @@ class OptionTable:
         """Whether configuration files have a group of settings under these keys."""
         return any(one[-len(path) :] == path for one in self._sections.get(_normal(path[-1]), ()))
 
-    def in_files(self, path: tuple[str, ...]) -> list[FileSetting]:
-        """The settings under these keys, from the files that a command names, else from all."""
+    def in_files(self, path: tuple[str, ...], script: ModuleInfo | None) -> list[FileSetting]:
+        """The settings under these keys, from the files that a command or the script's text names, else from all."""
         found = [
             one
             for one in self._in_files.get(_normal(path[-1]), ())
             if tuple(map(_normal, one.path[-len(path) :])) == tuple(map(_normal, path))
         ]
-        chosen = [one for one in found if any(_is_named(one.file, name) for name in self._chosen_files)]
-        return chosen or found
+        if len({repr(one.value) for one in found}) < 2:
+            return found
+        for names in (self._chosen_files, self._named_files(script)):
+            chosen = [one for one in found if any(_is_named(one.file, name) for name in names)]
+            if chosen:
+                return chosen
+        return found
 
-    def from_files(self, path: tuple[str, ...]) -> OptionEntry | None:
+    def _named_files(self, script: ModuleInfo | None) -> tuple[str, ...]:
+        """Configuration files that the script itself names."""
+        if script is None:
+            return ()
+        if script.path not in self._named:
+            self._named[script.path] = _file_names(script)
+        return self._named[script.path]
+
+    def from_files(self, path: tuple[str, ...], script: ModuleInfo | None) -> OptionEntry | None:
         """The setting under these keys of configuration files; without a value where files disagree."""
-        found = self.in_files(path)
+        found = self.in_files(path, script)
         if not found:
             return None
         values = {repr(one.value) for one in found}
@@ -104,6 +119,16 @@ class OptionTable:
             if defaults:
                 return OptionEntry(name, None, False, group[0].module, group[0].mark)
         return None
+
+
+def _file_names(script: ModuleInfo) -> tuple[str, ...]:
+    texts = [
+        node.value
+        for node in script.order
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 2 < len(node.value) < 120
+    ]
+    hydra = [text for text in texts if "/" not in text and " " not in text and "." not in text]
+    return tuple(text for text in [*texts, *hydra] if text.endswith(SETTINGS_ENDINGS) or text in hydra)
 
 
 @cache
