@@ -31,30 +31,11 @@ def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | No
         return _of_comparison(evaluator, test, frame)
     if isinstance(test, ast.Compare | ast.BinOp):
         return None, []
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
-        return _of_class(evaluator, test, frame), []
     alternatives = evaluator.evaluate(test, frame)
     truths = {_truthiness(item.value) for item in alternatives}
     if len(truths) == 1:
         return truths.pop(), list(alternatives)
     return None, list(alternatives)
-
-
-def _of_class(evaluator: Evaluator, test: ast.Call, frame: Frame) -> bool | None:
-    """Whether `isinstance(object, class)` holds, where every possible class of the object is known."""
-    if len(test.args) != 2:
-        return None
-    wanted = [item.value for item in evaluator.evaluate(test.args[1], frame)]
-    found = [item.value for item in evaluator.evaluate(test.args[0], frame)]
-    if not found or len(wanted) != 1 or not isinstance(wanted[0], v.Class):
-        return None
-    answers = {
-        wanted[0].info in evaluator.classes.mro(one.info)
-        if isinstance(one, v.Instance) and one.made_at is not None
-        else None
-        for one in found
-    }
-    return answers.pop() if len(answers) == 1 else None
 
 
 def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:

@@ -167,10 +167,10 @@ def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Fram
     is_noisy = isinstance(value, v.Noise) or (
         isinstance(value, v.Action) and value.rule in ("sampled", "noisy")
     )
-    # Two logarithms of noise (the Gumbel trick) and the place in a running sum are draws.
-    logs = sum(isinstance(node, ast.Call) and last_name(node) == "log" for node in ast.walk(maximised))
-    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names)
-    is_draw = (is_inverse and is_named) or (logs >= 2 and (is_named or is_noisy))
+    # The logarithm of a logarithm (the Gumbel trick) and the place of noise in a running sum are draws.
+    logs = [node for node in ast.walk(maximised) if isinstance(node, ast.Call) and last_name(node) == "log"]
+    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names) and is_named
+    is_draw = is_inverse or any(one is not other for one in logs for other in ast.walk(one) if other in logs)
     is_draw = is_draw or (isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential"))
     is_draw = is_draw or (isinstance(value, v.Action) and value.rule == "sampled")
     if is_draw or is_noisy:

@@ -454,20 +454,15 @@ def is_draw(node: ast.AST) -> bool:
     )
 
 
-def split_tests(
-    rollouts: list[Judged],
-) -> tuple[list[PlayedLevels], list[tuple[Judged, PlayedLevels | None]]]:
+def split_tests(rollouts: list[Judged]) -> tuple[list[PlayedLevels], list[tuple[Judged, PlayedLevels]]]:
     """Training sets, and the sets that are played during training but are held out from another one."""
     everything = [(item, level) for item in rollouts for level in item.sets]
-    tests: list[tuple[Judged, PlayedLevels | None]] = []
+    tests: list[tuple[Judged, PlayedLevels]] = []
     for item, level in everything:
         others = [other for _, other in everything if other.same != level.same]
-        answers = [differ(level, other) for other in others if level.kind in ("full", "finite", "option")]
-        back = [differ(other, level) for other in others if level.kind in ("full", "finite", "option")]
-        is_held = any(answer is True for answer, _ in answers) and not (
-            any(answer is True for answer, _ in back) and level.kind != "full"
-        )
-        if is_held:
+        is_held = any(differ(level, other)[0] for other in others)
+        is_mutual = level.kind != "full" and any(differ(other, level)[0] for other in others)
+        if is_held and not is_mutual and level.kind in ("full", "finite", "option"):
             tests.append((item, level))
     chosen = {id(level) for _, level in tests}
     return [level for _, level in everything if id(level) not in chosen], tests

@@ -71,7 +71,8 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     if not chosen:
         if unknown and all(item.item.value == operators.RECORDED for item in unknown):
             return RuleFinding("recorded", "n/a")
-        if not unknown and any(_is_fixed(item) for item in flat) and not any(item.doubts for item in flat):
+        is_guess = any(item.doubts and isinstance(item.value, v.Computed) for item in flat)
+        if not unknown and not is_guess and any(_is_fixed(item) for item in flat):
             return RuleFinding("constant", "n/a")
         return RuleFinding("unresolved", "unresolved", _marks(live), _names([*live, *judged]))
     frozen = [(item, _zero_temperature(evaluator, item.item)) for item in chosen]
@@ -94,7 +95,9 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     base = RuleFinding("unresolved", "unresolved", _marks(chosen), (), primitives, doubts, value_based)
     texts = [_cause(item.item.value) for item in unknown]
     texts = [text for text in texts if text]
-    is_guess = rules == {"random"} and (texts or doubts)  # something that cannot be read may well be a policy
+    # Something that cannot be read, or whose class is not known, may well be a policy.
+    is_by_name = any(mark.what.startswith("candidate: ") for item in chosen for mark in item.item.marks)
+    is_guess = rules == {"random"} and (texts or is_by_name)
     if is_guess or (texts and _is_one_branch(chosen, unknown)):
         return replace(base, candidates=_names([*chosen, *unknown]))
     if texts:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import MOST_STEPS, Evaluator, guards_of
+from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
@@ -172,7 +172,7 @@ class SiteFinder:
         found: list[Play] = []
         for site in self.sites():
             for chain in self._chains(site.function):
-                if self.evaluator.steps > MOST_STEPS:
+                if self.evaluator.is_spent:
                     self.unfinished.append(site.module.path)
                     break
                 self.evaluator.begin_chain()
