@@ -103,6 +103,31 @@ def test_json_inside_a_text_has_no_columns(tmp_path: Path) -> None:
     assert read_table(tmp_path / "t.jsonl", TableOptions()).table.column_names == ["game", "prompt"]
 
 
+def test_a_table_of_many_agents_is_analysed_without_the_differences_between_them(tmp_path: Path) -> None:
+    def rows(agent: str, n: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "game": "heist",
+                "agent": agent,
+                "seed": 1,
+                "rule": "sampled",
+                "level_set": "test",
+                "episode_return": at % 5,
+            }
+            for at in range(n)
+        ]
+
+    table = pa.Table.from_pylist(
+        [row for at in range(1_000) for row in rows(f"a{at}", 2)] + rows("random", 60)
+    )
+    results = gapfloor.analyse(table, floor="random")
+    assert (len(results.floor_comparisons), len(results.encoders)) == (1_000, 0)
+    assert any(
+        "1,000 agents: differences between agents are left out above 200" in each.what
+        for each in results.problems
+    )
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()])
 def test_a_long_text_that_every_row_of_a_parquet_file_repeats_is_not_written_out(
     kind: Any, tmp_path: Path
