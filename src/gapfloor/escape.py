@@ -143,12 +143,12 @@ def markdown_code(text: str) -> str:
 
 
 def escape_csv(text: str) -> str:
-    """`text` so that a spreadsheet shows it and does not compute it: a formula gets an apostrophe in front.
+    r"""`text` so that a spreadsheet shows it, does not compute it, and a terminal does not obey it.
 
-    >>> escape_csv("=1+1"), escape_csv("heist")
-    ("'=1+1", 'heist')
+    >>> escape_csv("=1+1"), escape_csv("heist\x1b[2J")
+    ("'=1+1", 'heist [2J')
     """
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{clean_text(text)}" if text.startswith(_FORMULA) else clean_text(text)
 
 
 def safe_key(text: str) -> str:

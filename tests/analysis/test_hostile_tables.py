@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import resource
 import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import gapfloor
@@ -96,6 +101,47 @@ def test_json_inside_a_text_has_no_columns(tmp_path: Path) -> None:
     rows = [{"game": "g", "prompt": json.dumps({f"a{at}": 1, f"b{at}": "x"})} for at in range(20_000)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert read_table(tmp_path / "t.jsonl", TableOptions()).table.column_names == ["game", "prompt"]
+
+
+def test_a_table_of_many_agents_is_analysed_without_the_differences_between_them(tmp_path: Path) -> None:
+    def rows(agent: str, n: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "game": "heist",
+                "agent": agent,
+                "seed": 1,
+                "rule": "sampled",
+                "level_set": "test",
+                "episode_return": at % 5,
+            }
+            for at in range(n)
+        ]
+
+    table = pa.Table.from_pylist(
+        [row for at in range(1_000) for row in rows(f"a{at}", 2)] + rows("random", 60)
+    )
+    results = gapfloor.analyse(table, floor="random")
+    assert (len(results.floor_comparisons), len(results.encoders)) == (1_000, 0)
+    assert any(
+        "1,000 agents: differences between agents are left out above 200" in each.what
+        for each in results.problems
+    )
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()])
+def test_a_long_text_that_every_row_of_a_parquet_file_repeats_is_not_written_out(
+    kind: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.parquet"
+    repeated = pa.DictionaryArray.from_arrays(
+        np.zeros(10_000, np.int8), pa.array([b"x" * 1_000_000], pa.binary()).cast(kind)
+    )
+    pq.write_table(pa.table({"agent": repeated, "mean": np.ones(10_000)}), path, store_schema=False)
+    assert path.stat().st_size < 1 << 20
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UsageError, match="repeats a text of 1,000,000 bytes"):
+        read_table(path, TableOptions())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 << 10
 
 
 LOG = {"eval": {"task": "coin", "model": "stub"}, "plan": {}}

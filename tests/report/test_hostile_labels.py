@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from tests.report.chromium import needs_chromium, visit
 from tests.report.test_latex import compile_tex, needs_pdflatex
 
@@ -106,6 +107,17 @@ def test_no_cell_of_a_csv_file_is_a_formula(report: WrittenReport) -> None:
                         path.name,
                         cell,
                     )
+                    assert cell.isprintable(), (path.name, cell)
+
+
+def test_the_header_of_a_model_card_has_no_line_or_control_character_of_a_label(
+    report: WrittenReport,
+) -> None:
+    header = (report.folder / "model-card.md").read_text(encoding="utf-8").split("\n---\n")[0]
+    document = yaml.safe_load(header)
+    named = [result["dataset"] for result in document["model-index"][0]["results"]]
+    assert named
+    assert all(text.isprintable() for each in named for text in each.values())
 
 
 def test_every_table_has_files_of_its_own(report: WrittenReport) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Inputs
-from gapfloor.analysis.grouping import Condition, Place, StudyEpisodes, levels_of
+from gapfloor.analysis.grouping import MOST_AGENTS, Condition, Place, StudyEpisodes, levels_of
 from gapfloor.analysis.known_floors import find_known_floor
 from gapfloor.analysis.planned_study import BOTH
 from gapfloor.analysis.results import Problem
@@ -48,6 +48,12 @@ def _as_problems(found: Iterable[tuple[Any, str, str]]) -> tuple[Problem, ...]:
 def _all(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> Found:
     for text in inputs.assumed:
         yield "assumed", "the source", text
+    if (n := len(study.agents)) > MOST_AGENTS:
+        yield (
+            "assumed",
+            "the source",
+            f"{n:,} agents: differences between agents are left out above {MOST_AGENTS}",
+        )
     for name in inputs.damaged:
         yield "missing", f"cell {name}", "the cell is cut or altered and counts as missing"
     for name in inputs.replay_failures:

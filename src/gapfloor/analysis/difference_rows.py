@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.grouping import Place, RunName, RunSample
+from gapfloor.analysis.grouping import MOST_AGENTS, Place, RunName, RunSample
 from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of, holm_within
 from gapfloor.analysis.rows import (
     AgentDifferenceRow,
@@ -115,9 +115,12 @@ def _pair(
 def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceRow, ...]:
     """Every pair of agents, for every rule and quantity, pooled over draws and one draw at a time.
 
-    Holm's correction is over the games and pairs of agents of a rule, quantity and budget.
+    Holm's correction is over the games and pairs of agents of a rule, quantity and budget. There are none between
+    more than `MOST_AGENTS`.
     """
     rows: list[AgentDifferenceRow] = []
+    if len(context.study.agents) > MOST_AGENTS:
+        return ()
     for place in context.study.places:
         for rule in context.study.rules:
             found = {quantity: _between_agents(context, place, rule, quantity) for quantity in QUANTITIES}

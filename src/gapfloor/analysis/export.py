@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.escape import clean_text, escape_csv
+from gapfloor.escape import escape_csv
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.result_data import flat_row
 from gapfloor.statistics.conventions import Floats
@@ -41,7 +41,7 @@ def to_csv(rows: list[dict[str, Any]]) -> str:
 
 def _csv_value(value: Any) -> Any:
     if isinstance(value, str):
-        return escape_csv(clean_text(value))
+        return escape_csv(value)
     return json.dumps(value) if isinstance(value, list) else value
 
 

@@ -29,6 +29,8 @@ from gapfloor.statistics.conventions import Floats
 
 #: More than the arrays or documents of a table of results can take.
 MOST_BYTES = 1 << 30
+#: A table of means with more rows holds episodes.
+MOST_MEANS = 10_000
 _MOST_JSON = 1 << 28
 _MOST_FILES = 10_000
 #: More games and scores than a benchmark has: a few compressed bytes can declare any number of them.

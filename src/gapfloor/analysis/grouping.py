@@ -19,6 +19,9 @@ from gapfloor.statistics.clustered import by_level, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
 
 AnySample = TypeVar("AnySample")
+#: Between more agents there are so many differences that none is of interest: their number grows with the square.
+MOST_AGENTS = 200
+
 #: A run that shares so many unusual episodes with another one, and this share of its own, is a copy.
 LEAST_SHARED, NEAR_COPY = 20, 0.8
 

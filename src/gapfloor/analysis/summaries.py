@@ -16,14 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from gapfloor.analysis.column_names import SUMMARY_ALIASES, TableOptions, meaning
-from gapfloor.analysis.foreign_formats import RawTable, run_labels
+from gapfloor.analysis.foreign_formats import MOST_MEANS, RawTable, run_labels
 from gapfloor.analysis.known_floors import find_known_floor, parse_cell, parse_number
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import NAN, check_sizes
 
-#: A larger table holds episodes.
-_MOST_ROWS = 10_000
 _LABELS = ("game", "agent", "seed", "rule", "level_set", "step")
 #: Columns that Weights & Biases writes next to each run of an exported chart.
 _CHART_ENDS = ("__MIN", "__MAX")
@@ -55,7 +53,7 @@ class Summaries:
 
 def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
     """The means of a table; None where it is not a table of means."""
-    if not 0 < raw.table.num_rows <= _MOST_ROWS:
+    if not 0 < raw.table.num_rows <= MOST_MEANS:
         return None
     notes = list(raw.notes)
     try:

@@ -15,12 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from gapfloor.analysis.column_names import ALIASES, TableOptions, holds_episodes, meaning
-from gapfloor.analysis.foreign_formats import RawTable, check_extent, read_document, read_folder
+from gapfloor.analysis.foreign_formats import (
+    MOST_BYTES,
+    MOST_MEANS,
+    RawTable,
+    check_extent,
+    read_document,
+    read_folder,
+)
 from gapfloor.errors import UsageError
 
 #: Columns of whole numbers, in the smallest type that their values usually need.
@@ -80,12 +88,29 @@ def _read_parquet(path: Path, options: TableOptions) -> RawTable:
         names = list(schema.names)
         check_extent(1, len(names))
         used = _used(names, options)
-        if len(set(names)) < len(names) or not holds_episodes(names, options):
-            return RawTable(file.read())
+        if len(set(names)) < len(names):
+            return RawTable(schema.empty_table())  # refused by its names
+        if not holds_episodes(names, options) and file.metadata.num_rows <= MOST_MEANS:
+            return RawTable(_read_means(path, schema))
         text = [name for name in used if pa.types.is_string(schema.field(name).type)]
     with pq.ParquetFile(path, read_dictionary=text) as file:
         table = _joined(file.iter_batches(batch_size=_ROWS, columns=list(used)), schema)
     return RawTable(_with_empty_columns(table, names))
+
+
+def _read_means(path: Path, schema: pa.Schema) -> pa.Table:
+    """A table that may hold means; a long text that a few bytes repeat in every row is never written out."""
+    plain = [field.name for field in schema if not pa.types.is_nested(field.type)]
+    with pq.ParquetFile(path, read_dictionary=plain) as file:
+        table = file.read(columns=plain)
+    for name, column in zip(plain, table.columns, strict=True):
+        if pa.types.is_dictionary(column.type) and table.num_rows:
+            longest = max(pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0 for chunk in column.chunks)
+            if longest * table.num_rows > MOST_BYTES:
+                raise UsageError(
+                    f"{path}: the column '{name}' repeats a text of {longest:,} bytes. Shorten it."
+                )
+    return table
 
 
 def _read_json_lines(path: Path, options: TableOptions) -> RawTable:

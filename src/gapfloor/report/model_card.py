@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from gapfloor.escape import clean_text
 from gapfloor.report.card import card_to_markdown
 
 #: The name in a report's model-card.md, to be replaced by that of the model.
@@ -32,7 +33,7 @@ def model_index(card: dict[str, Any], *, name: str) -> dict[str, Any]:
 
 
 def _result(game: dict[str, Any], card: dict[str, Any]) -> dict[str, Any]:
-    where = " ".join(str(game[part]) for part in ("game", "mode", "budget") if game[part])
+    where = clean_text(" ".join(str(game[part]) for part in ("game", "mode", "budget") if game[part]))
     metrics = []
     for level_set, words in _WORDS.items():
         levels = card["level_sets"].get(level_set)
@@ -47,7 +48,7 @@ def _result(game: dict[str, Any], card: dict[str, Any]) -> dict[str, Any]:
             metrics.append(_metric(entry["gap"], f"generalization gap, {rule}"))
     return {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
-        "dataset": {"type": game["game"], "name": where},
+        "dataset": {"type": clean_text(game["game"]), "name": where},
         "metrics": metrics,
     }
 
