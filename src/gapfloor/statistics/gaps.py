@@ -25,13 +25,12 @@ from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
     NAN,
-    NO_PAIR,
     Floats,
     Pair,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
+from gapfloor.statistics.welch import moments, welch_of_moments
 
 
 @dataclass(frozen=True)
@@ -76,10 +75,8 @@ class Gap:
     """Stouffer's combination of the runs' one-sided tests; above zero: train is higher."""
     runs: tuple[RunTest, ...]
     """The test of each run."""
-    t_interval: Pair = NO_PAIR
-    """Student's interval over runs."""
     confidence: float = CONFIDENCE
-    """Confidence of both intervals."""
+    """Confidence of the interval."""
 
 
 def gap(
@@ -117,7 +114,6 @@ def gap(
         p_fisher=combine_fisher(p),
         stouffer_z=combine_stouffer(np.sort([_signed_z(run) for run in runs])),
         runs=runs,
-        t_interval=t_interval(mean, error, gaps.size - 1, confidence=confidence),
         confidence=confidence,
     )
 
