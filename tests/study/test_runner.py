@@ -2,7 +2,7 @@ import pytest
 
 from gapfloor.study.executors import Ending
 from gapfloor.study.journal import TaskJournal
-from gapfloor.study.runner import _Schedule
+from gapfloor.study.runner import StudyOutcome, _Schedule
 from gapfloor.study.tasks import Task
 
 pytestmark = pytest.mark.fast
@@ -50,17 +50,14 @@ class Scripted:
 
 
 class Deaf:
-    def start(self, todo, done): ...
-
-    def begun(self, task): ...
-
     def ended(self, ending, *, again): ...
 
 
 def run(tmp_path, script, done=()):
     executor = Scripted(script)
     todo = [task for task in GRAPH if task.name not in done]
-    outcome = _Schedule(todo, set(done), executor, Deaf(), TaskJournal(tmp_path)).run()
+    outcome = StudyOutcome(done=list(done))
+    _Schedule(todo, outcome, executor, Deaf(), TaskJournal(tmp_path)).run()
     return outcome, executor
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gapfloor.errors import StoreError
 from gapfloor.levels import LevelSet
 from gapfloor.play.cell import design_from
 from gapfloor.play.outcome import is_complete
@@ -20,7 +19,6 @@ from gapfloor.records.store import Store
 from gapfloor.rules import rule_kind
 from gapfloor.settings import to_table
 from gapfloor.study.model import Study
-from gapfloor.training.spec import describe_difference
 
 
 class WantedCell(NamedTuple):
@@ -39,7 +37,6 @@ class Survey:
     """A look at the store of a study at one moment."""
 
     def __init__(self, study: Study, root: Path) -> None:
-        check_runs(study, root)
         self.study, self.store = study, Store(root)
         self.cells: Counter[WantedCell] = Counter(self._whole_cells(study.protocol(study.games[0])))
         """Cells of the study's design with everything that it measures; networks of one reference share a name."""
@@ -63,23 +60,6 @@ class Survey:
             levels = LevelSet.parse(content["levels"])
             yield WantedCell(
                 labels["game"], labels["mode"], name, labels["level_set"], levels, labels["draw"]
-            )
-
-
-def check_runs(study: Study, root: Path) -> None:
-    """Refuse a store that holds another run under the name of one of the study's, e.g. one of other `steps`."""
-    for group, spec in study.training_specs():
-        path = root / "runs" / spec.run / "checkpoint.safetensors"
-        if group.checkpoints or not path.is_file():
-            continue
-        from gapfloor.training.checkpoint_file import read_header  # imports torch
-
-        header, asked = read_header(path), spec.to_dict()
-        difference = describe_difference({name: header.get(name) for name in asked}, asked)
-        if difference:
-            raise StoreError(
-                f"{path} belongs to another run of this name: {difference}. Give these runs another `budget` in the "
-                "study file, or choose another --store."
             )
 
 
