@@ -33,7 +33,7 @@ def returns_of(root: Path) -> np.ndarray:
 def test_a_store_without_networks_names_no_backend(empty_store: Store) -> None:
     small_stores.write_cell(empty_store, content={"backend": ""})
     assert recorded_backends(empty_store) == {}
-    assert backend_for(empty_store, "torch") == "torch"
+    assert backend_for({}, "torch") == "torch"
 
 
 def test_a_store_that_torch_filled_stays_in_torch(tmp_path: Path) -> None:

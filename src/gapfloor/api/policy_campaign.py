@@ -1,7 +1,7 @@
-"""Policies of one or more games played under stated rules, next to references on the same schedule.
+"""References and policies of one or more games, played on one schedule under stated rules.
 
-This is what evaluate, sweep, compare, training curves and the evaluation tasks of a study have in common: policies are
-loaded, action classes are found where a rule or the probe reads them, and one campaign is planned and played.
+This is what floors, evaluations, sweeps, training curves and the tasks of a study have in common: policies are loaded,
+action classes are found where a rule or the probe reads them, and one campaign is planned and played.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from gapfloor.actions.partition import Partition
 from gapfloor.api.progress import showing
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.engines.registry import check_cloning
+from gapfloor.engines.registry import check_cloning, check_seed
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
@@ -54,7 +54,7 @@ class CampaignSettings(WorkSettings, PlaySettings):
 def play_policies(
     entrants: Mapping[str, Sequence[Entrant]],
     *,
-    rules: Sequence[Rule],
+    rules: Sequence[Rule] = (),
     asked: CampaignSettings,
     store: Store,
     protocol: Protocol | None = None,
@@ -62,17 +62,17 @@ def play_policies(
     probe: int = 0,
     is_prepared: bool = False,
 ) -> Campaign:
-    """Play the policies of each game; returns the campaign, whose cells are then all in the store.
+    """Play the references and policies of each game; returns the campaign, whose cells are then all in the store.
 
     Args:
-        entrants: game -> its policies.
-        rules: how actions are chosen.
+        entrants: game -> its policies, none for a floor.
+        rules: how the policies' actions are chosen.
         asked: levels, design, inference, workers and progress.
         store: where cells are kept, already open; what it holds is not played again.
         protocol: the protocol of these games, where only a part of `asked` is played.
         references: names of references, played on the same schedule.
         probe: number of visited states per sampled cell to clone for merged entropy; 0: none.
-        is_prepared: whether the store belongs to a running study.
+        is_prepared: whether the store belongs to a running study, which checked its engines.
     """
     check_workers(asked.workers)
     if asked.batch < 1:
@@ -82,9 +82,11 @@ def play_policies(
     if len(protocol.engines) != len(entrants):
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
-    chosen = backend_for(store, asked.backend)
     recorded = {} if asked.backend else recorded_backends(store)
+    chosen = backend_for(recorded, asked.backend)
     for engine in protocol.engines:
+        if not is_prepared:
+            check_seed(engine)
         _check_cloning(engine, rules, probe)
     with _workers_started(entrants, rules, protocol, store, asked.workers) as are_started:
         requests = [
@@ -118,7 +120,7 @@ def _workers_started(
     """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
     policies = [entrant.policy for mine in entrants.values() for entrant in mine]
     is_begun = next(store.cells_folder.glob("*.json"), None) is not None
-    if is_begun or not all(isinstance(policy, (str, Path, PolicySource)) for policy in policies):
+    if is_begun or not policies or not all(isinstance(each, (str, Path, PolicySource)) for each in policies):
         return nullcontext(False)
     episodes = protocol.n_episodes * len(rules) * len(policies)
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)

@@ -248,12 +248,13 @@ def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
     return (cell for group in groups for cell in group.cells)
 
 
-def backend_for(store: Store, asked: str | None) -> str | None:
+def backend_for(recorded: Mapping[str, str], asked: str | None) -> str | None:
     """The backend that the user or the store names; None where neither does. One that is not installed is refused.
 
-    A store that was begun in torch stays in torch when ONNX Runtime is installed later.
+    A store that was begun in torch stays in torch when ONNX Runtime is installed later; `recorded` is what
+    `recorded_backends` read from it.
     """
-    backend = asked or next(iter(recorded_backends(store).values()), None)
+    backend = asked or next(iter(recorded.values()), None)
     check_backend(backend)
     return backend
 
