@@ -14,6 +14,7 @@ from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of
+from gapfloor.api.result_folder import with_files
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
@@ -80,40 +81,30 @@ def compare(
     check_sizes({"difference to detect": detect})
     if detect is not None and detect <= 0:
         raise UsageError(f"The difference to detect is {detect:g}: give a number above 0.")
-    both_names = _two(agents)
-    if b is None and both_names is None:
+    both = names_of(agents or ())
+    if len(both) not in (0, 2):
+        raise UsageError(f"'{', '.join(both)}' does not name two agents: write e.g. impala,fpn.")
+    if b is None and not both:
         raise UsageError("One source holds both agents: name the two agents, e.g. impala and fpn.")
-    if both_names is not None and b is None and both_names[0] == both_names[1]:
-        raise UsageError(f"The agent {both_names[0]} is named twice: name two agents.")
-    named = tuple(split_game(game)[1] for game in names_of(games))
-    asked = ComparisonRequest(both_names, tuple(names_of(budgets)), named, tuple(names_of(rules)))
+    if b is None and both[0] == both[1]:
+        raise UsageError(f"The agent {both[0]} is named twice: name two agents.")
+    asked = ComparisonRequest(
+        agents=(both[0], both[1]) if both else None,
+        budgets=tuple(names_of(budgets)),
+        games=tuple(split_game(game)[1] for game in names_of(games)),
+        rules=tuple(names_of(rules)),
+    )
     if len(asked.budgets) > 2:
         raise UsageError(f"{len(asked.budgets)} budgets are named: name one budget, or one per agent.")
     plan = paper_plan()
-    sources = [a] if b is None else [a, b]
-    studies = [group(_episodes(source), plan) for source in sources]
-    _refuse_other_engines([_engines(source) for source in sources])
-    first, second = (
-        select_agent(
-            studies[min(at, len(studies) - 1)], asked, at, source=_short(sources[min(at, len(sources) - 1)])
-        )
-        for at in range(2)
-    )
+    one = group(_episodes(a), plan)
+    other = one if b is None else group(_episodes(b), plan)
+    if b is not None:
+        _refuse_other_engines(_engines(a), _engines(b))
+    first = select_agent(one, asked, 0, source=_short(a))
+    second = select_agent(other, asked, 1, source=_short(a if b is None else b))
     result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect)
-    if out is not None:
-        from gapfloor.report.result_files import write_comparison
-
-        write_comparison(result, Path(out))
-    return result
-
-
-def _two(agents: str | Sequence[str] | None) -> tuple[str, str] | None:
-    names = names_of(agents or ())
-    if not names:
-        return None
-    if len(names) != 2:
-        raise UsageError(f"'{', '.join(names)}' does not name two agents: write e.g. impala,fpn.")
-    return names[0], names[1]
+    return with_files(result, "comparison", out, has_figure=False)
 
 
 def _short(source: Any) -> str:
@@ -156,12 +147,13 @@ def _engine_words(content: Mapping[str, Any]) -> str:
     return f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
 
 
-def _refuse_other_engines(sides: Sequence[dict[tuple[str, str], set[str]]]) -> None:
+def _refuse_other_engines(
+    one: dict[tuple[str, str], set[str]], other: dict[tuple[str, str], set[str]]
+) -> None:
     """Refuse to compare returns in one engine with returns in another, or under other options."""
-    first, last = sides[0], sides[-1]
-    for place in [place for place in first if place in last]:
-        if first[place] != last[place]:
+    for place in one:
+        if one[place] != other.get(place, one[place]):
             raise UsageError(
-                f"{' '.join(place)} was played in {' and '.join(sorted(first[place]))} by one agent and in "
-                f"{' and '.join(sorted(last[place]))} by the other: episodes of two engines are never compared."
+                f"{' '.join(place)} was played in {' and '.join(sorted(one[place]))} by one agent and in "
+                f"{' and '.join(sorted(other[place]))} by the other: episodes of two engines are never compared."
             )

@@ -9,6 +9,7 @@ from typing import Any
 from gapfloor.analysis.sweep import Sweep, analyse_sweep, rule_at
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
+from gapfloor.api.result_folder import with_files
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
@@ -80,19 +81,9 @@ def sweep(
             store=opened,
         )
         result = _analyse(campaign, grid)
-    folder = out
     if out is None and asked.store is not None:
-        folder = sweep_folder(asked.store, result)
-    if folder is not None:
-        from gapfloor.report.result_files import write_sweep
-
-        write_sweep(result, Path(folder))
-    return result
-
-
-def sweep_folder(store: str | Path, result: Sweep) -> Path:
-    """Where a store keeps the files of a sweep."""
-    return Store(store).root / "results" / "sweep" / result.run.name.replace("/", "_")
+        out = Store(asked.store).root / "results" / "sweep" / result.run.name.replace("/", "_")
+    return with_files(result, "sweep", out)
 
 
 def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:
