@@ -123,7 +123,7 @@ def calibrate(
     policy: str | None = None,
     replace: bool = False,
     workers: int | None = None,
-    progress: Callable[[GameCalibration], None] | bool | None = None,
+    progress: Callable[[str], None] | bool | None = None,
 ) -> Calibrations:
     """Measure which actions of games have the same effect.
 
@@ -146,8 +146,8 @@ def calibrate(
             differ.
         replace: Replace classes that the store holds from other settings.
         workers: Number of threads, which changes no result (default: one per core).
-        progress: Called with each game as it is done. None: a line per game on a terminal or in a notebook; False:
-            nothing.
+        progress: Called with words about each game as it is done. None: a line per game on a terminal or in a
+            notebook; False: nothing.
 
     Returns:
         One entry per game; `plot()` draws the classes.
@@ -168,7 +168,7 @@ def calibrate(
     chosen = CalibrationSettings(
         levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing
     )
-    say = step_teller(progress if isinstance(progress, bool) else None)
+    tell = step_teller(progress)
     check_draw(chosen.seed)
     named = [games] if isinstance(games, str) else games
     specs = [make_spec(game, mode=mode, options=options) for game in expand_games(named)]
@@ -184,12 +184,8 @@ def calibrate(
         if source is not None:
             comparison = compare_play(spec, chosen, source=source, workers=workers)
         random = comparison.random if comparison else measure_classes(spec, chosen, workers=workers)
-        game = GameCalibration(random, comparison, _keep(random, store, replace=replace))
-        measured.append(game)
-        if callable(progress):
-            progress(game)
-        else:
-            say(f"{spec.game}: {random.k} classes")
+        measured.append(GameCalibration(random, comparison, _keep(random, store, replace=replace)))
+        tell(f"{spec.game}: {random.k} classes")
     return Calibrations(tuple(measured))
 
 
