@@ -98,7 +98,8 @@ def test_a_plan_that_fixes_everything_leaves_nothing_open():
 
 
 def test_without_data_nothing_has_been_seen(capsys, plan_file):
-    assert "0 cells seen" in run(capsys, "plan", "lock", plan_file).out
+    locked = json.loads(run(capsys, "plan", "lock", plan_file, "--json").out)["plan"]
+    assert (locked["cells_seen"], locked["status"]) == (0, "pre-registered")
     assert read_lock(plan_file).plan.status == "pre-registered"
 
 
