@@ -18,7 +18,7 @@ def test_calibrate_returns_what_it_keeps_in_the_store(tmp_path):
     heard = []
     (game,) = calibrate("fruitbot", store=tmp_path, states=8, workers=1, progress=heard.append)
     assert heard == [f"fruitbot: {game.random.k} classes"]
-    assert game.comparison is None
+    assert game.visited is None
     assert game.to_dict()["n_states"] == 8
     assert (tmp_path / "classes" / "fruitbot-easy.json").is_file()
 

@@ -3,10 +3,10 @@
 import pytest
 
 import small_policies
+from gapfloor.api.calibrate import GameCalibration
 from gapfloor.calibration import (
     CalibrationSettings,
     classes_for,
-    compare_play,
     load_classes,
     measure_classes,
     shipped_classes,
@@ -49,17 +49,18 @@ def test_the_matrix_counts_states_and_agrees_with_the_classes():
 
 def test_a_constant_policy_sees_other_states_and_the_comparison_names_the_pairs():
     source = PolicySource("constant", given=small_policies.constant_logits())
-    compared = compare_play(make_spec("coinrun"), FEW, source=source)
-    assert compared.random.play == "random"
-    assert len(compared.visited.play) == 64
-    assert compared.random.equal_states != compared.visited.equal_states
-    met = compared.random.partition.meet(compared.visited.partition)
-    assert bool(compared.pairs) == (compared.random.partition != compared.visited.partition)
-    for pair in compared.pairs:
-        assert (
-            min(pair.differ_random, pair.differ_visited) == 0 < max(pair.differ_random, pair.differ_visited)
-        )
-        assert met.labels[pair.first] != met.labels[pair.second]
+    random = measure_classes(make_spec("coinrun"), FEW)
+    visited = measure_classes(make_spec("coinrun"), FEW, source=source)
+    assert (random.play, len(visited.play)) == ("random", 64)
+    assert random.equal_states != visited.equal_states
+    met = random.partition.meet(visited.partition)
+    pairs = GameCalibration(random, visited, note="").differences
+    assert bool(pairs) == (random.partition != visited.partition)
+    for pair in pairs:
+        counts = (pair["states_differing_random"], pair["states_differing_visited"])
+        assert min(counts) == 0 < max(counts)
+        one, other = pair["actions"]
+        assert met.labels[one] != met.labels[other]
 
 
 def test_a_store_s_classes_are_measured_once_and_then_read(tmp_path, monkeypatch):

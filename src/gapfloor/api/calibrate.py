@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import step_teller
-from gapfloor.calibration.agreement import PlayComparison, compare_play
 from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
 from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
@@ -29,7 +29,8 @@ class GameCalibration:
     """The classes of one game on random play and, if a policy was named, on the states that it visits."""
 
     random: ActionClasses
-    comparison: PlayComparison | None
+    visited: ActionClasses | None
+    """The classes on the states that the policy visits."""
     note: str
     """Where the classes are kept, or why the store keeps its own."""
 
@@ -40,23 +41,39 @@ class GameCalibration:
             return None
         return shipped_classes(self.random.engine.game, self.random.engine.mode)
 
+    @property
+    def differences(self) -> list[dict[str, Any]]:
+        """The pairs of actions that are one class on random play or on the policy's own, but not on both."""
+        if self.visited is None:
+            return []
+        found = []
+        for one, other in combinations(range(self.random.partition.n_actions), 2):
+            random, visited = (
+                classes.settings.states - classes.equal_states[one][other]
+                for classes in (self.random, self.visited)
+            )
+            if (random == 0) != (visited == 0):
+                counts = {"states_differing_random": random, "states_differing_visited": visited}
+                found.append({"actions": [one, other], **counts})
+        return found
+
     def __str__(self) -> str:
         """Classes, the matrix of differences and, if a policy was named, what its own play changes."""
         lines = [_classes_text(self.random, played_by="random play")]
         if self.random.engine.engine == PROCGEN.name:
             lines.append(self._shipped_text())
-        if self.comparison is not None:
-            lines.append(_classes_text(self.comparison.visited, played_by="the policy's own play"))
-            if not self.comparison.pairs:
+        if self.visited is not None:
+            lines.append(_classes_text(self.visited, played_by="the policy's own play"))
+            if not self.differences:
                 lines.append("Both give the same classes.")
-            names = self.random.action_names
-            for pair in self.comparison.pairs:
-                one = "random play" if pair.differ_random == 0 else "the policy's own play"
-                count = pair.differ_random or pair.differ_visited
-                lines.append(
-                    f"{names[pair.first]} and {names[pair.second]} are one class on {one}, and differ in {count} of "
-                    f"{self.random.settings.states} states of the other."
-                )
+        for pair in self.differences:
+            one, other = (self.random.action_names[action] for action in pair["actions"])
+            random, visited = pair["states_differing_random"], pair["states_differing_visited"]
+            play = "random play" if random == 0 else "the policy's own play"
+            lines.append(
+                f"{one} and {other} are one class on {play}, and differ in {random or visited} of "
+                f"{self.random.settings.states} states of the other."
+            )
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     def _shipped_text(self) -> str:
@@ -68,18 +85,15 @@ class GameCalibration:
 
     def to_dict(self) -> dict[str, Any]:
         """The game's entry in the document that `gapfloor calibrate --json` prints."""
-        document = self.random.to_json()
-        document.pop("format")
-        document["shipped_k"] = self.shipped.k if self.shipped is not None else None
-        if self.comparison is not None:
-            visited = self.comparison.visited.to_json()
+        document = {
+            **self.random.to_json(),
+            "shipped_k": self.shipped.k if self.shipped is not None else None,
+        }
+        if self.visited is not None:
+            visited = self.visited.to_json()
             visited.pop("format")
-            document["visited"] = visited
-            document["differences"] = [
-                {"actions": [pair.first, pair.second], "states_differing_random": pair.differ_random,
-                 "states_differing_visited": pair.differ_visited}
-                for pair in self.comparison.pairs
-            ]  # fmt: skip
+            document |= {"visited": visited, "differences": self.differences}
+        document.pop("format")
         return document
 
 
@@ -180,11 +194,11 @@ def calibrate(
         source.load()
     measured = []
     for spec in specs:
-        comparison = None
-        if source is not None:
-            comparison = compare_play(spec, chosen, source=source, workers=workers)
-        random = comparison.random if comparison else measure_classes(spec, chosen, workers=workers)
-        measured.append(GameCalibration(random, comparison, _keep(random, store, replace=replace)))
+        random = measure_classes(spec, chosen, workers=workers)
+        visited = (
+            measure_classes(spec, chosen, source=source, workers=workers) if source is not None else None
+        )
+        measured.append(GameCalibration(random, visited, _keep(random, store, replace=replace)))
         tell(f"{spec.game}: {random.k} classes")
     return Calibrations(tuple(measured))
 

@@ -10,7 +10,6 @@ _HOMES = {
     "ProbeObserver": "probe",
     "ProbeSettings": "probe",
     "classes_for": "class_measurement",
-    "compare_play": "agreement",
     "load_classes": "class_files",
     "measure_classes": "class_measurement",
     "read_classes": "class_files",
