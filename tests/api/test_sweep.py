@@ -142,7 +142,7 @@ def test_the_played_entropy_is_that_of_the_distribution_that_is_drawn_from():
         ([0, -0.5], "-0.5 is out of range"),
         ([0, float("inf")], "out of range"),
         ([0, float("nan")], "out of range"),
-        ([0, 0.5, 0.5], "temperature:0.5 is named twice"),
+        ([0, 0.5, 0.5], "'temperature:0.5' is named twice"),
     ],
 )
 def test_a_grid_that_is_none_is_refused(grid, words):

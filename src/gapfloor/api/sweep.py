@@ -104,17 +104,12 @@ def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:
 
 
 def check_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:
-    """The grid from cold to hot; fewer than two, duplicates and negative or infinite values are refused."""
+    """The grid from cold to hot; fewer than two, and negative or infinite values are refused."""
     for value in temperatures:
         if not 0 <= value < float("inf"):
             raise UsageError(
                 f"The temperature {value:g} is out of range: use 0 (greedy) or more; 1 is sampled."
             )
-    grid = tuple(sorted(temperatures))
-    names = [rule_at(value) for value in grid]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"The temperature of the rule {name} is named twice: name each once.")
-    if len(grid) < 2:
+    if len(temperatures) < 2:
         raise UsageError("A sweep needs two or more temperatures, e.g. 0, 0.5 and 1.")
-    return grid
+    return tuple(sorted(temperatures))
