@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gapfloor.actions.partition import Partition
 from gapfloor.api.progress import showing
@@ -88,22 +89,25 @@ def play_policies(
         if not is_prepared:
             check_seed(engine)
         _check_cloning(engine, rules, probe)
+    inference: dict[str, Any] = {"batch": asked.batch, "device": asked.device, "backend": chosen}
+    acts = not any(rule.reads_distribution for rule in rules)
+    requests = []
     with _workers_started(entrants, rules, protocol, store, asked.workers) as are_started:
-        requests = [
-            Request(
-                engine=engine,
-                protocol=protocol,
-                candidates=_load(mine, engine, rules, asked, backend=chosen, recorded=recorded),
-                rules=tuple(rules),
-                references=tuple(references),
-                probe=_probe(probe),
-                classes=functools.partial(_find_classes, store),
-                batch=asked.batch,
-                device=asked.device,
-                backend=chosen,
+        for engine, mine in zip(protocol.engines, entrants.values(), strict=True):
+            candidates = load_candidates(mine, engine, **inference, recorded=recorded, acts=acts)
+            _refuse_other_backend(candidates, asked.backend)
+            requests.append(
+                Request(
+                    engine=engine,
+                    protocol=protocol,
+                    candidates=candidates,
+                    rules=tuple(rules),
+                    references=tuple(references),
+                    probe=_probe(probe),
+                    classes=functools.partial(_find_classes, store),
+                    **inference,
+                )
             )
-            for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
-        ]
         campaign = plan_campaign(requests, store, is_prepared=is_prepared)
     with showing(asked.progress) as shown:
         campaign.play(CellWorkers(asked.workers, shown, are_started))
@@ -126,32 +130,14 @@ def _workers_started(
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)
 
 
-def _load(
-    entrants: Sequence[Entrant],
-    engine: EngineSpec,
-    rules: Sequence[Rule],
-    asked: CampaignSettings,
-    *,
-    backend: str | None,
-    recorded: Mapping[str, str],
-) -> tuple[Candidate, ...]:
-    acts = not any(rule.reads_distribution for rule in rules)
-    candidates = load_candidates(
-        entrants,
-        engine,
-        batch=asked.batch,
-        device=asked.device,
-        backend=backend,
-        recorded=recorded,
-        acts=acts,
-    )
+def _refuse_other_backend(candidates: Sequence[Candidate], backend: str | None) -> None:
+    """Refuse a network of another library that the named backend cannot compute."""
     for candidate in candidates:
-        is_other = asked.backend and candidate.tried.inference.backend != asked.backend
+        is_other = backend is not None and candidate.tried.inference.backend != backend
         if is_other and not candidate.source.is_checkpoint:
             raise UsageError(
-                f"The backend {asked.backend} cannot compute {candidate.source.name}: leave the backend out."
+                f"The backend {backend} cannot compute {candidate.source.name}: leave the backend out."
             )
-    return candidates
 
 
 def _check_cloning(engine: EngineSpec, rules: Sequence[Rule], probe: int) -> None:
