@@ -2,7 +2,7 @@ import pytest
 
 from gapfloor.study.executors import Ending
 from gapfloor.study.journal import TaskJournal
-from gapfloor.study.runner import StudyOutcome, _Schedule
+from gapfloor.study.runner import StudyOutcome, StudyProgress, _Schedule
 from gapfloor.study.tasks import Task
 
 pytestmark = pytest.mark.fast
@@ -101,3 +101,8 @@ def test_a_running_note_goes_when_the_task_ends(tmp_path):
     with journal.working("floor"):
         assert journal.running() == {"floor"}
     assert journal.running() == set()
+
+
+def test_an_error_of_a_task_does_not_control_the_terminal(capsys):
+    StudyProgress(None, is_quiet=False).tell("failed: evaluate a: \x1b[2Jgone")
+    assert "\x1b" not in capsys.readouterr().err

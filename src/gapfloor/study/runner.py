@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gapfloor.api.progress import duration
+from gapfloor.escape import printable_text
 from gapfloor.study.executors import Ending, Executor, note_name
 from gapfloor.study.graph import build_graph
 from gapfloor.study.journal import TaskJournal
@@ -63,7 +64,7 @@ class StudyProgress:
     def tell(self, text: str) -> None:
         """Print a line, unless nobody wants one."""
         if not self._is_quiet:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{printable_text(text)}\n")
             sys.stderr.flush()
 
 
