@@ -14,8 +14,8 @@ from gapfloor.analysis.registry_entries import (
     shipped_registry,
 )
 from gapfloor.tables.cells import formatted
+from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import table_of
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 from registry_csv import registry_csv

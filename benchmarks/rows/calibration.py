@@ -12,7 +12,6 @@ import numpy as np
 from contest import Contest, timed
 from gapfloor.actions import Partition
 from gapfloor.calibration import CalibrationSettings, state_partitions, visited_states
-from gapfloor.calibration.cloning import HORIZON
 from gapfloor.engines.procgen import make_spec
 from gapfloor.machine import available_cores
 
@@ -27,10 +26,11 @@ def rows(options: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
 
 def _calibration(game: str, n_states: int) -> Contest:
     spec = make_spec(game)
-    states = visited_states(spec, levels=CalibrationSettings().levels, n_states=n_states, seed=0)
+    settings = CalibrationSettings(states=n_states)
+    states = visited_states(spec, settings)
 
     def ours() -> float:
-        state_partitions(spec, states, workers=available_cores())
+        state_partitions(spec, states, horizon=settings.horizon, workers=available_cores())
         return float(n_states)
 
     def plain() -> float:
@@ -51,7 +51,7 @@ def _plain(game: str, states: list[bytes]) -> list[Partition]:
     for state in states:
         env.callmethod("set_state", [state] * 15)
         outcomes: list[list[Any]] = [[] for _ in range(15)]
-        for step in range(HORIZON):
+        for step in range(CalibrationSettings.horizon):
             env.act(np.arange(15) if step == 0 else np.full(15, 4))
             rewards, observations, firsts = env.observe()
             for action in range(15):

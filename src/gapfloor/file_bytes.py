@@ -27,9 +27,13 @@ def read_policy_file(path: Path) -> bytes:
     return read_input_bytes(path, error=PolicyError, most_bytes=MOST_FILE_BYTES)
 
 
-def most_unpacked(file_bytes: int) -> int:
-    """The memory that the contents of a file of this size may take before it is refused."""
-    return max(ALWAYS_ALLOWED_BYTES, MOST_GROWTH * file_bytes)
+def check_growth(n_bytes: int, file_bytes: int, *, what: str) -> None:
+    """Refuse contents that would take far more memory than the file has bytes, before room is made for them."""
+    if n_bytes > max(ALWAYS_ALLOWED_BYTES, MOST_GROWTH * file_bytes):
+        raise PolicyError(
+            f"{what} would take {size_in_words(n_bytes)} of memory when unpacked, although the file has only "
+            f"{size_in_words(file_bytes)}: it is damaged or was made to fill the memory, so it is not read."
+        )
 
 
 def size_in_words(n_bytes: int) -> str:

@@ -1,12 +1,12 @@
 """What every result of a public function can become: JSON values, an Arrow table, a pandas table, a figure.
 
 A result names the entries of its document that hold rows (`row_names`); the first of them is the one that
-`to_arrow()` and `to_pandas()` give. How a result prints itself is in `text_tables.ReadableResult`.
+`to_arrow()` and `to_pandas()` give. How a result prints itself is in `tables/readable.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from gapfloor.errors import MissingExtraError, unknown_name
@@ -34,37 +34,30 @@ class ResultData:
 
         `rows` is one of `row_names`, by default the first; a result without any is one row.
         """
+        import pyarrow as pa
+
         if rows and rows not in self.row_names:
             raise unknown_name("table of rows", rows, self.row_names)
         name = rows or next(iter(self.row_names), "")
         flat = [flat_row(row, is_pair=_is_interval) for row in self.json_rows(name)]
-        return arrow_table(flat, names=dict.fromkeys(key for row in flat for key in row))
+        columns = dict.fromkeys(key for row in flat for key in row)
+        return pa.table({column: [row.get(column) for row in flat] for column in columns})
 
     def to_pandas(self, rows: str = "") -> Any:
         """Rows as a pandas DataFrame, with the columns of `to_arrow`."""
-        return pandas_frame(self.to_arrow(rows))
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            raise MissingExtraError(
+                "to_pandas() needs pandas: pip install pandas, or use to_arrow()."
+            ) from None
+        return self.to_arrow(rows).to_pandas()
 
     plot = LazyMethod("gapfloor.api.plot:plot")
     """`plot()`: the result as a matplotlib figure, drawn as in a report."""
 
     report = LazyMethod("gapfloor.api.report:report")
     """`report(out)`: the report of what `analyse` returned; see `gapfloor.report`."""
-
-
-def arrow_table(rows: Sequence[Mapping[str, Any]], *, names: Iterable[str]) -> Any:
-    """Rows as a pyarrow table with these columns; null where a row lacks one."""
-    import pyarrow as pa
-
-    return pa.table({name: [row.get(name) for row in rows] for name in names})
-
-
-def pandas_frame(table: Any) -> Any:
-    """A pyarrow table as a pandas DataFrame."""
-    try:
-        import pandas  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("to_pandas() needs pandas: pip install pandas, or use to_arrow().") from None
-    return table.to_pandas()
 
 
 def flat_row(

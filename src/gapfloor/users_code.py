@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -85,6 +86,21 @@ def named_callable(name: str, *, what: str, error: type[GapfloorError], kind: st
     if not callable(found):
         raise error(f"{module_name} has no {kind}'{attribute}': {_nearest(module, attribute)}")
     return found
+
+
+def parameters_of(function: Any) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a function or class by name; none where Python cannot tell."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def required_parameters(function: Any) -> list[str]:
+    """The names of the arguments without which a function or class cannot be called."""
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = parameters_of(function).values()
+    return [each.name for each in parameters if each.default is each.empty and each.kind not in several]
 
 
 def in_users_words(error: BaseException) -> str:

@@ -88,7 +88,6 @@ CHANGES = {
     "floor.margin_minimum": ("floor", "margin_minimum = 1.0"),
     "floor.method": ("floor", 'method = "paper"'),
     "floor.least_runs": ("floor", "least_runs = 7"),
-    "floor.looks": ("floor", "looks = [3, 6]"),
     "gaps.family": ("gaps", 'family = ["budget"]'),
     "gaps.method": ("gaps", 'method = "paper"'),
     "pairs.differences": ("pairs", 'differences = ["greedy - sampled"]'),

@@ -13,7 +13,7 @@ from gapfloor.api import analyse, audit, cka, doctor, known_floor, load_policy, 
 from gapfloor.api.keyword_settings import field_words, names_of, read_settings
 from gapfloor.old_names import OLD_NAMES
 from gapfloor.play.protocol import PlaySettings, ProtocolSettings
-from gapfloor.text_tables import ReadableResult
+from gapfloor.tables.readable import ReadableResult
 
 NAMES = set(gapfloor.__all__) - {"__version__"}
 FUNCTIONS = sorted(name for name in NAMES if not inspect.isclass(getattr(gapfloor, name)))

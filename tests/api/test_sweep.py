@@ -82,9 +82,9 @@ def test_differences_are_paired_episode_by_episode(store, result):
         for cell in Store(store).cells()
         if cell.manifest.labels["level_set"] == "test"
     }  # fmt: skip
-    trend = result.trends[-1]
-    assert (trend.rule, trend.rule_b, trend.quantity) == ("sampled", "greedy", "test")
-    assert trend.difference.value == pytest.approx(np.mean(returns["sampled"] - returns["greedy"]))
+    (greedy,) = [row for row in result.pairs if (row.rule, row.quantity) == ("greedy", "test")]
+    assert greedy.rule_b == "sampled"
+    assert greedy.difference.value == pytest.approx(np.mean(returns["greedy"] - returns["sampled"]))
     floor = result.row(1, "test").delta
     assert floor.value == pytest.approx(np.mean(returns["sampled"] - returns["uniform"]))
 

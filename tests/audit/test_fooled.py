@@ -474,3 +474,15 @@ def test_one_readable_branch_of_an_unread_flag_does_not_decide(tmp_path: Path):
     files = frozen(acting)
     files["evaluation.py"] = "from elsewhere import library, settings\n" + files["evaluation.py"]
     assert scan(str(write_files(tmp_path, files))).verdict.rule == "unresolved"
+
+
+@pytest.mark.parametrize(
+    ("flag", "rule"),
+    [("do_sample=False", "argmax"), ("deterministic=True", "argmax"), ("do_sample=True", "sampled")],
+)
+def test_a_flag_of_an_object_that_cannot_be_read_is_taken_at_its_word(tmp_path: Path, flag: str, rule: str):
+    files = frozen(f"action = load('checkpoint').respond(obs, {flag})")
+    files["evaluation.py"] = "from elsewhere import load\n" + files["evaluation.py"]
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.provenance) == (rule, "explicit-call-site")
+    assert verdict.levels["rule"] == verdict.levels["provenance"] == "likely"

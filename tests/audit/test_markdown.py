@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from gapfloor.audit.judgement.formats import as_markdown, describe_findings
-from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries
+from gapfloor.audit.judgement.formats import as_markdown, describe_unstated
+from gapfloor.audit.ledger.entries import RegistryEntry
+from gapfloor.audit.ledger.registry import compare_entries
 from gapfloor.audit.scan import scan
 from gapfloor.audit.trace.comparison import trace_markdown
 from gapfloor.audit.trace.observe import ObservedPath, TraceResult
@@ -52,7 +53,7 @@ def reports(folder: Path, name: str) -> list[str]:
     assert result.paths
     assert result.unread
     assert result.inert_flags
-    entry = RegistryEntry(name, name, name, None, name, name, None, "", ())
+    entry = RegistryEntry(name, name, name, None, name, name, None, ())
     path = ObservedPath(name, 1, name, name, "sampled", 1, 1, 1, False, (name,))
     trace = TraceResult((name,), 0, (path,), 0, (name,))
     return [
@@ -76,5 +77,5 @@ def test_a_failed_check_names_scripts_without_escape_characters(tmp_path: Path) 
     (tmp_path / "eval\x1b[31m\x9b2J.py").write_text(EVALUATION)
     result = scan(str(tmp_path))
     assert result.paths
-    for text in (describe_findings(result.unstated()), repr(result)):
+    for text in (describe_unstated(result.unstated()), repr(result)):
         assert not {"\x1b", "\x9b"} & set(text)

@@ -130,9 +130,7 @@ def test_an_empty_folder_is_neither_an_error_nor_a_verdict(tmp_path: Path):
 def test_the_ledger_and_the_scanner_agree_where_clones_are_available():
     folder = os.environ.get("GAPFLOOR_AUDIT_REPOS")
     if not folder or not Path(folder).is_dir():
-        pytest.skip(
-            "set GAPFLOOR_AUDIT_REPOS to a folder of clones (gapfloor audit ledger --clone makes one)"
-        )
+        pytest.skip("set GAPFLOOR_AUDIT_REPOS to a folder of clones of the registry's repositories")
     wrong, agreed = [], 0
     for entry in load_ledger():
         clone = find_clone(Path(folder), entry.repo)

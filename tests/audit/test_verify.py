@@ -12,9 +12,8 @@ import pytest
 from gitrepos import commit_files, git
 
 from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, load_ledger
-from gapfloor.audit.ledger.verify import clone_missing, find_clone, hash_line, verify_ledger
+from gapfloor.audit.ledger.verify import find_clone, hash_line, verify_ledger
 from gapfloor.cli.main import main
-from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast
 
@@ -87,65 +86,6 @@ def test_missing_clones_and_commits_are_told_apart(tmp_path: Path):
     assert states == ["no commit", "no clone"]
 
 
-@pytest.fixture
-def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What GitHub has of who/what."""
-    folder = tmp_path / "upstream" / "who" / "what.git"
-    folder.mkdir(parents=True)
-    config = tmp_path / "gitconfig"
-    config.write_text(f'[url "file://{tmp_path}/upstream/"]\n\tinsteadOf = https://github.com/\n')
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    return folder
-
-
-def test_clone_fetches_every_pinned_commit_once(tmp_path: Path, upstream: Path):
-    commits = [commit_files(upstream, {"code.py": text}) for text in (TEXT, f"{TEXT}\n")]
-    git(upstream, "config", "uploadpack.allowAnySHA1InWant", "true")
-    repos = tmp_path / "repos"
-    entries = (entry_with(*map(evidence, commits)),)
-    assert clone_missing(repos, entries=entries) == ["who/what"]
-    assert verify_ledger(repos, entries=entries).is_confirmed
-    assert clone_missing(repos, entries=entries) == []
-
-
-def test_nothing_is_fetched_into_a_clone_that_was_here_because_its_hooks_would_run(
-    tmp_path: Path, upstream: Path
-):
-    missing = commit_files(upstream, {"code.py": TEXT})
-    commit_files(upstream, {"code.py": "gone = 0\n"})
-    git(upstream, "config", "uploadpack.allowAnySHA1InWant", "true")
-    git(tmp_path, "clone", "-q", "--depth=1", f"file://{upstream}", str(tmp_path / "repos" / "what"))
-    hook = tmp_path / "repos" / "what" / ".git" / "hooks" / "reference-transaction"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/it-ran\n")
-    hook.chmod(0o755)
-    with pytest.raises(UsageError, match=f"lacks the commit {missing}: fetch it by hand"):
-        clone_missing(tmp_path / "repos", entries=(entry_with(evidence(missing)),))
-    assert not (tmp_path / "it-ran").exists()
-
-
-@pytest.mark.parametrize(
-    ("repo", "commit"),
-    [
-        ("who/what", "--upload-pack=touch it-ran"),
-        ("../what", "0" * 40),
-        ("a/../b", "0" * 40),
-        ("who/..", "0" * 40),
-    ],
-)
-def test_names_in_a_registry_cannot_be_options_or_paths(repo: str, commit: str, tmp_path: Path):
-    with pytest.raises(UsageError, match="is not owner/name and a commit's hash"):
-        clone_missing(tmp_path, entries=(entry_with(evidence(commit, repo=repo)),))
-
-
-def test_a_failed_fetch_is_one_sentence(tmp_path: Path, monkeypatch):
-    config = tmp_path / "gitconfig"
-    config.write_text(f'[url "file://{tmp_path}/nowhere/"]\n\tinsteadOf = https://github.com/\n')
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    with pytest.raises(UsageError, match=r"who/what could not be fetched .*clone it by hand"):
-        clone_missing(tmp_path / "repos", entries=(entry_with(evidence("0" * 40)),))
-
-
 def test_the_command_fails_with_1_when_lines_are_missing_and_2_without_a_folder(tmp_path: Path, capsys):
     with pytest.raises(SystemExit) as absent:
         main(["audit", "ledger", "--repos", str(tmp_path / "none")])
@@ -159,9 +99,7 @@ def test_the_command_fails_with_1_when_lines_are_missing_and_2_without_a_folder(
 def test_every_line_of_the_ledger_is_confirmed_where_clones_are_available():
     folder = os.environ.get("GAPFLOOR_AUDIT_REPOS")
     if not folder or not Path(folder).is_dir():
-        pytest.skip(
-            "set GAPFLOOR_AUDIT_REPOS to a folder of clones (gapfloor audit ledger --clone makes one)"
-        )
+        pytest.skip("set GAPFLOOR_AUDIT_REPOS to a folder of clones of the ledger's repositories")
     result = verify_ledger(Path(folder))
     missing = result.count("no clone") + result.count("no commit")
     if missing:

@@ -3,7 +3,6 @@
 import pytest
 
 import small_policies
-from gapfloor.api.calibrate import GameCalibration
 from gapfloor.calibration import (
     CalibrationSettings,
     classes_for,
@@ -49,18 +48,16 @@ def test_the_matrix_counts_states_and_agrees_with_the_classes():
 
 def test_a_constant_policy_sees_other_states_and_the_comparison_names_the_pairs():
     source = PolicySource("constant", given=small_policies.constant_logits())
-    random = measure_classes(make_spec("coinrun"), FEW)
-    visited = measure_classes(make_spec("coinrun"), FEW, source=source)
-    assert (random.play, len(visited.play)) == ("random", 64)
+    random, visited = (measure_classes(make_spec("coinrun"), FEW, source=each) for each in (None, source))
+    assert random.play == "random"
+    assert len(visited.play) == 64
     assert random.equal_states != visited.equal_states
     met = random.partition.meet(visited.partition)
-    pairs = GameCalibration(random, visited, note="").differences
+    pairs = random.differences(visited)
     assert bool(pairs) == (random.partition != visited.partition)
-    for pair in pairs:
-        counts = (pair["states_differing_random"], pair["states_differing_visited"])
-        assert min(counts) == 0 < max(counts)
-        one, other = pair["actions"]
-        assert met.labels[one] != met.labels[other]
+    for first, second, on_random, on_visited in pairs:
+        assert min(on_random, on_visited) == 0 < max(on_random, on_visited)
+        assert met.labels[first] != met.labels[second]
 
 
 def test_a_store_s_classes_are_measured_once_and_then_read(tmp_path, monkeypatch):

@@ -3,18 +3,16 @@
 import pytest
 
 import small_policies
-from gapfloor.calibration import visited_states
+from gapfloor.calibration import CalibrationSettings, visited_states
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import PolicyError
 from gapfloor.levels import LevelSet
 from gapfloor.policies.policy import as_policy
 
-LEVELS = LevelSet(0, 200)
 
-
-def visit(game="starpilot", **settings):
-    chosen = {"levels": LEVELS, "n_states": 20, "seed": 0, **settings}
-    return visited_states(make_spec(game), **chosen)
+def visit(game="starpilot", policy=None, policy_name="policy", **settings):
+    chosen = CalibrationSettings(**{"states": 20, **settings})
+    return visited_states(make_spec(game), chosen, policy=policy, policy_name=policy_name)
 
 
 def test_the_same_seed_visits_the_same_states_and_another_seed_others():
@@ -23,7 +21,7 @@ def test_the_same_seed_visits_the_same_states_and_another_seed_others():
 
 
 def test_as_many_states_as_asked_for_and_no_two_alike():
-    states = visit(n_states=37, spacing=3)
+    states = visit(states=37, spacing=3)
     assert len(states) == len(set(states)) == 37
 
 
@@ -31,7 +29,7 @@ def test_states_are_on_the_levels_asked_for():
     levels = LevelSet(1000, 1003)
     engine = ProcgenEngine("miner", slots=1, levels=LevelSet(0, 1))
     seen = set()
-    for state in visit("miner", levels=levels, n_states=30):
+    for state in visit("miner", levels=levels, states=30):
         engine.load(0, state)
         engine.observe()
         seen.add(int(engine.level_seeds[0]))
@@ -52,10 +50,3 @@ def test_a_policy_with_state_can_play():
 def test_a_policy_that_returns_nonsense_is_named():
     with pytest.raises(PolicyError, match="mine"):
         visit(policy=as_policy(small_policies.wrong_shape()), policy_name="mine")
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize("setting", ["n_states", "spacing"])
-def test_nothing_to_visit_is_refused(setting):
-    with pytest.raises(UsageError, match="at least 1"):
-        visited_states(None, **{"levels": LEVELS, "n_states": 5, "seed": 0, setting: 0})

@@ -50,15 +50,13 @@ NAMES["agent_floor_comparisons"] = NAMES["floor_comparisons"]
 RUN_FIELDS = ("agent", "seed", "train", "test", "gap", "p")
 #: What was below `beside` and is in the row of `sensitivity` now.
 SENSITIVITY = {
-    "t_interval": ("t_low", "t_high"), "p_sign_flip": "p_sign_flip", "p_sign_flip_smallest": "p_sign_flip_smallest",
     "crossed_se": "generator.se", "crossed_df": "generator.df", "crossed_p": "generator.p",
     "crossed_interval": ("generator.low", "generator.high"), "level_variance_share": "level_variance_share",
-    "floor_sem_clustered": "floor_sem_clustered",
 }  # fmt: skip
-#: Fields that went: they follow from others, or the study of two runs is not tested any more.
+#: Fields that went: they follow from others, are of methods that went, or the study of two runs is not tested any more.
 GONE = {
     "estimand", "t", "z", "ratio", "success", "floor_success", "p_holm", "family_size", "p_stouffer", "p_one_sided",
-    "mean_a", "mean_b", "runs_equal", "beside",
+    "mean_a", "mean_b", "runs_equal", "beside", "sem_clustered", "p_sign_flip",
 }  # fmt: skip
 
 

@@ -119,7 +119,7 @@ class TestEpisodes:
         assert plays_of("queued", "corridor") == plays_of("plainly", "corridor")
 
     def test_an_episode_that_never_ends_is_refused_in_a_sentence(self, monkeypatch):
-        monkeypatch.setattr("gapfloor.engines.environment_batch.MOST_STEPS_UNDECLARED", 50)
+        monkeypatch.setattr("gapfloor.engines.gymnasium.engine.MOST_STEPS_UNDECLARED", 50)
         engine = engine_of("endless")
         with pytest.raises(UsageError, match="max_episode_steps"):
             returns_of(engine, 0)

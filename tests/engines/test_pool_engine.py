@@ -7,8 +7,8 @@ import pytest
 
 from gapfloor.actions.spaces import Box, Discrete
 from gapfloor.engines.contract import check_contract
-from gapfloor.engines.envpool import PoolEngine
 from gapfloor.engines.families import family_of
+from gapfloor.engines.gymnasium.engine import GymnasiumEngine
 from gapfloor.engines.registry import check_cloning, engine_from_spec, make_spec
 from gapfloor.errors import UnknownEnvironmentError, UsageError
 from gapfloor.levels import LevelSet
@@ -16,10 +16,10 @@ from gapfloor.levels import LevelSet
 pytest.importorskip("envpool")
 
 
-def engine(game: str, *, slots: int = 1, **options: object) -> PoolEngine:
+def engine(game: str, *, slots: int = 1, **options: object) -> GymnasiumEngine:
     spec = make_spec(game, options=options)  # type: ignore[arg-type]
     found = engine_from_spec(spec, slots=slots, levels=LevelSet(0, 10))
-    assert isinstance(found, PoolEngine)
+    assert isinstance(found, GymnasiumEngine)
     return found
 
 

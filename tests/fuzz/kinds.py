@@ -29,7 +29,7 @@ class Kind:
 
 _PLAYED = "--rules greedy --draws 0 --episodes 1 --slots 1 --train none --workers 1 --budget 1 --seeds 1 -q --store out"
 _TABLE = (
-    "analyse {}", "power {}", "analyse {} --plan looks.toml", "compare {} --agents a,b",
+    "analyse {}", "power {}", "analyse {} --plan alone.toml", "compare {} --agents a,b",
     "plan lock alone.toml --episodes {}", "analyse {} --out out",
     "report {} --out out --formats md,csv,card",
 )  # fmt: skip

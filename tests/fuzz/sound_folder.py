@@ -91,8 +91,6 @@ def write_texts_and_tables(folder: Path) -> None:
         ep_lengths=np.ones((2, 3)),
     )
     shutil.copy(ROOT / "src" / "gapfloor" / "plan" / "data" / "paper.toml", folder / "alone.toml")
-    plan = (folder / "alone.toml").read_text()
-    (folder / "looks.toml").write_text(plan.replace("[floor]", "[floor]\nlooks = [2, 4]", 1))
     study = (ROOT / "studies" / "demo.toml").read_text().replace("../agents", str(ROOT / "agents"))
     (folder / "study.toml").write_text(study)
     registry = json.loads(REGISTRY.read_text())

@@ -62,7 +62,10 @@ def one_game_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = paper_shaped.load()
     write_store(root, data.episodes, data.cells, games=("heist",))
     add_surroundings(root)
-    return write_report(root, root.parent / "report", formats=("html", "csv")).folder / "index.html"
+    return (
+        write_report(load_report_source(root), root.parent / "report", formats=("html", "csv")).folder
+        / "index.html"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,11 @@ from gapfloor.analysis.sweep import analyse_sweep
 from gapfloor.analysis.training_curves import PlayedCheckpoint, TrainingCurves, analyse_curve
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.report.figure_data import read_curves
+from gapfloor.report.entropy_curves import read_curves
 from gapfloor.report.figures.build import build_figures, returns_figure
 from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
-from gapfloor.report.figures.model import DotCloud, FigureSpec, GuideLine, PointMark, TileMark
-from gapfloor.report.figures.page_figure import legend_svg, panel_svg, render_panels
+from gapfloor.report.figures.model import FigureSpec, GuideLine, PointMark
+from gapfloor.report.figures.page_figure import legend_svg, panel_svg
 from gapfloor.report.figures.print_figure import draw_figure, drawing_style, save_figure, write_figures
 from gapfloor.report.findings import Findings
 from gapfloor.report.source import source_of_results
@@ -39,13 +39,15 @@ def figures() -> dict[str, FigureSpec]:
     return {figure.name: figure for figure in build_figures(source_of_results(printed_results()))}
 
 
+def render_panels(figure: FigureSpec) -> list[str]:
+    return [panel_svg(panel, size=figure.size) for panel in figure.panels]
+
+
 def tips(figure: FigureSpec) -> list[str]:
     found = []
     for panel in figure.panels:
         for shape in panel.shapes:
-            if isinstance(shape, DotCloud):
-                found += [dot.tip for dot in shape.dots]
-            elif isinstance(shape, PointMark | GuideLine | TileMark) and shape.tip:
+            if isinstance(shape, PointMark | GuideLine) and shape.tip:
                 found.append(shape.tip)
     return found
 
@@ -73,21 +75,12 @@ def test_print_draws_one_axes_per_panel_with_the_same_names(figures: dict[str, F
     plt.close(drawn)
 
 
-def test_a_level_panel_has_equal_axes_both_labels_and_its_diagonal(paper_source) -> None:
-    figure = {figure.name: figure for figure in build_figures(paper_source)}["levels"]
-    for panel in figure.panels:
-        assert (panel.x.low, panel.x.high) == (panel.y.low, panel.y.high)
-        assert panel.x.label
-        assert panel.y.label
-        assert 'class="zero"' in panel_svg(panel, size=figure.size)
-
-
 def test_titles_and_labels_of_a_print_figure_are_inside_the_picture(paper_source, tmp_path: Path) -> None:
     import dataclasses
 
     import matplotlib.pyplot as plt
 
-    found = {figure.name: figure for figure in build_figures(paper_source)}["levels"]
+    found = {figure.name: figure for figure in build_figures(paper_source)}["returns"]
     panels = tuple(
         dataclasses.replace(panel, subtitle=("sampled above on 100/100", "greedy above on 99/100"))
         for panel in found.panels[:4]

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.fast
 
 METHOD = 'method = "recommended"\n'
 RECOMMENDED = f'name = "x"\n[scope]\nrules = ["sampled"]\n[floor]\n{METHOD}[gaps]\n{METHOD}'
-GAMES = '[scope.games]\n8M = ["coinrun"]\n'
 
 
 @pytest.fixture
@@ -127,12 +126,6 @@ def test_alpha_is_the_plans(methods):
     assert "level of 0.01;" in methods(game_rows(), strict, locked=False).of("calls")
 
 
-def test_looks_are_said(methods):
-    looked = RECOMMENDED.replace("[floor]\n", GAMES + "[floor]\nlooks = [3, 6, 9]\n")
-    assert methods(game_rows(), RECOMMENDED, locked=False).of("looks") == ""
-    assert "looks at 3, 6 and 9 runs" in methods(game_rows(), looked, locked=False).of("looks")
-
-
 def test_the_plans_status_is_that_of_its_lock(methods, tmp_path):
     rows = game_rows()
     assert "every result is exploratory" in methods(rows).of("plan")
@@ -181,7 +174,7 @@ def test_names_from_the_data_cannot_become_markup(methods):
 def test_pdflatex_prints_the_paragraph_with_its_references(tmp_path):
     path = tmp_path / "episodes.csv"
     pyarrow.csv.write_csv(table(game_rows(game="co_in")), path)
-    write_report(path, tmp_path, formats=("methods",))
+    write_report(load_report_source(path), tmp_path, formats=("methods",))
     (tmp_path / "main.tex").write_text(
         "\\documentclass{article}\\begin{document}\\input{methods}\\bibliographystyle{plain}\\bibliography{methods}"
         "\\end{document}"

@@ -13,7 +13,7 @@ from tests.report.printed_cka import HYPERPARAMETERS, PRINTED, write_cka
 from tests.report.printed_results import PAPER, printed_results, without
 
 from gapfloor.report.cka_input import read_cka
-from gapfloor.report.findings import Findings
+from gapfloor.report.source import source_of_results
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 from gapfloor.tables.table import to_csv, to_float, to_markdown, to_tabular
 
@@ -45,12 +45,9 @@ def hyperparameters() -> dict[str, dict[str, object]]:
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     folder = tmp_path_factory.mktemp("cka")
     write_cka(folder)
-    return build_tables(
-        Findings(printed_results()),
-        cka=read_cka(folder),
-        hyperparameters=hyperparameters(),
-        extra=EXTRA_TABLES,
-    )
+    around = {"cka": read_cka(folder), "hyperparameters": hyperparameters()}
+    source = dataclasses.replace(source_of_results(printed_results()), **around)
+    return build_tables(source, extra=EXTRA_TABLES)
 
 
 def test_all_sixteen_tables_of_the_paper_are_made(tables: Tables) -> None:
@@ -84,6 +81,15 @@ def test_hyperparameters_that_differ_between_budgets_name_them(tables: Tables) -
     assert shown["Discount factor γ"] == "0.999"
     assert shown["Reward normalization / clipping"] == "none"
     assert r"$5\times10^{-4}$ (no annealing)" in to_tabular(table)
+
+
+def test_powers_of_ten_that_differ_between_budgets_are_all_printed() -> None:
+    rates = {"8M": {"learning_rate": 5e-4}, "25M": {"learning_rate": 2.5e-4}}
+    source = dataclasses.replace(source_of_results(printed_results()), hyperparameters=rates)
+    table = build_tables(source, extra=("hyper",)).get("hyper")
+    assert table is not None
+    both = r"$5\times10^{-4}$ (no annealing) (8M); $2.5\times10^{-4}$ (no annealing) (25M)"
+    assert both in to_tabular(table)
 
 
 def test_audit_tables_come_from_the_ledger(tables: Tables) -> None:
@@ -120,7 +126,7 @@ def test_markdown_has_as_many_cells_a_row_as_columns(tables: Tables) -> None:
 
 def test_what_the_data_lack_is_left_out_with_its_reason() -> None:
     results = without(printed_results(), screen=(), screen_summaries=(), normalised=(), disagreements=())
-    made = build_tables(Findings(results))
+    made = build_tables(source_of_results(results))
     missing = {entry.name: entry.why for entry in made.missing}
     assert "no entropies" in missing["tiers"]
     assert "constants" in missing["cobbe"]
@@ -136,7 +142,7 @@ def test_without_a_second_rule_its_columns_are_left_out() -> None:
         floor_comparisons=tuple(row for row in full.floor_comparisons if row.rule == "sampled"),
         gaps=tuple(row for row in full.gaps if row.rule == "sampled"),
     )
-    table = build_tables(Findings(results)).get("unmask")
+    table = build_tables(source_of_results(results)).get("unmask")
     assert table is not None
     assert [column.header.plain for column in table.columns][-1] == "k/6"
     assert len(table.columns) == 7
@@ -162,7 +168,7 @@ def test_other_budgets_and_games_give_the_same_tables_under_their_names() -> Non
             for name in ("floors", "floor_comparisons", "gaps", "agents", "screen")
         },
     )
-    made = build_tables(Findings(results))
+    made = build_tables(source_of_results(results))
     names = {table.name for table in made.tables}
     assert {"unmask", "unmask_2m", "gap500k", "full500k", "res2m", "gap2x2"} <= names
     unmask = made.get("unmask")
@@ -179,7 +185,7 @@ def test_runs_that_differ_in_number_are_counted_in_every_row(tables: Tables) -> 
 def test_exploratory_rows_make_the_caption_say_so() -> None:
     full = printed_results()
     gaps = tuple(dataclasses.replace(row, status="exploratory") for row in full.gaps)
-    table = build_tables(Findings(without(full, gaps=gaps))).get("gap8m")
+    table = build_tables(source_of_results(without(full, gaps=gaps))).get("gap8m")
     assert table is not None
     assert r"\caption{Exploratory: " in to_float(table)
     assert "(exploratory)" in to_markdown(table)
@@ -189,7 +195,7 @@ def test_a_game_named_like_markup_prints_as_text() -> None:
     full = printed_results()
     evil = r"<script>|$\input{x}_#%"
     rows = tuple(dataclasses.replace(row, game=evil) for row in full.floor_comparisons if row.game == "heist")
-    table = build_tables(Findings(without(full, floor_comparisons=rows, gaps=()))).get("unmask")
+    table = build_tables(source_of_results(without(full, floor_comparisons=rows, gaps=()))).get("unmask")
     assert table is not None
     assert r"\input{" not in to_tabular(table)
     assert r"\textless{}script\textgreater{}\textbar{}\$\textbackslash{}input\{x\}\_\#\%" in to_tabular(table)
@@ -204,7 +210,7 @@ def test_cka_files_that_are_wrong_are_named(tmp_path: Path) -> None:
 
 def test_stricter_references_get_a_table_of_their_own() -> None:
     full = printed_results()
-    assert build_tables(Findings(full)).get("references") is None
+    assert build_tables(source_of_results(full)).get("references") is None
     strict = tuple(
         dataclasses.replace(
             row,
@@ -215,7 +221,7 @@ def test_stricter_references_get_a_table_of_their_own() -> None:
         for row in full.floor_comparisons
         if (row.game, row.budget) == ("heist", "8M")
     )
-    table = build_tables(Findings(without(full, reference_comparisons=strict))).get("references")
+    table = build_tables(source_of_results(without(full, reference_comparisons=strict))).get("references")
     assert table is not None
     assert {row[3].plain for row in table.body} == {"constant:7", "R_max"}
     assert {row[0].plain for row in table.body} == {"heist"}
@@ -226,9 +232,9 @@ def test_a_game_in_two_modes_is_named_with_its_mode() -> None:
     hard = tuple(
         dataclasses.replace(row, mode="hard") for row in full.floor_comparisons if row.game == "heist"
     )
-    table = build_tables(Findings(without(full, floor_comparisons=full.floor_comparisons + hard))).get(
-        "unmask"
-    )
+    table = build_tables(
+        source_of_results(without(full, floor_comparisons=full.floor_comparisons + hard))
+    ).get("unmask")
     assert table is not None
     names = [row[0].plain for row in table.body]
     assert {"heist easy", "heist hard", "miner"} <= set(names)

@@ -44,7 +44,7 @@ def test_every_kind_of_file_is_written(paper_report: WrittenReport) -> None:
     wanted = {
         "index.html", "numbers.tex", "numbers.json", "card.md", "card.json", "tables.md", "tables/unmask.tex",
         "tables/unmask.tabular.tex", "csv/unmask.csv", "figures/returns.pdf", "figures/gaps.svg",
-        "figures/entropy.png", "figures/levels.pdf", "figures/entropy_training25m.pdf", "figures/classes.svg",
+        "figures/entropy.png", "figures/choices.pdf", "figures/entropy_training25m.pdf",
     }  # fmt: skip
     assert wanted <= names
     assert not list(paper_report.folder.rglob(".partial-*"))
@@ -115,7 +115,7 @@ def test_report_needs_neither_engine_nor_torch(episode_file: Path, tmp_path: Pat
 @pytest.mark.fast
 def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean html"):
-        write_report("nowhere", tmp_path / "out", formats=("htm",))
+        write_report(source_of_results(printed_results()), tmp_path / "out", formats=("htm",))
     assert not (tmp_path / "out").exists()
 
 
@@ -139,7 +139,9 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
 @pytest.mark.fast
 def test_verdicts_say_what_the_calls_say() -> None:
     source = source_of_results(printed_results())
-    verdicts = {(verdict.name, verdict.budget): verdict for verdict in build_verdicts(source.findings)}
+    verdicts = {
+        (verdict.place.name, verdict.place.budget): verdict for verdict in build_verdicts(source.findings)
+    }
     # The printed rows have no level seeds: whether the level sets are disjoint is not known.
     assert verdicts["miner", "8M"].tone == "open"
     assert "worse than random play" in verdicts["miner", "8M"].sentence

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.fast
 SHARED = {
     "disk_errors", "errors", "escape", "file_bytes", "identity", "input_files", "json_values", "lazy",
     "machine", "npy_bytes", "old_names", "process_identity", "quiet", "result_data", "safe_path",
-    "safetensors_bytes", "settings", "text_tables", "users_code", "__version__",
+    "safetensors_bytes", "settings", "users_code", "__version__",
 }  # fmt: skip
-#: Folders that any folder may use, and `text_tables`; they use shared modules only.
+#: Folders that any folder may use; they use shared modules only.
 BELOW_ALL = {"tables"}
 _PLAYING = {"levels", "actions", "rules", "engines", "policies", "records"}
 #: folder -> the folders that it may import.
@@ -35,7 +35,6 @@ ALLOWED: dict[str, set[str]] = {
     "audit": {"engines"},
     "report": {
         "levels",
-        "actions",
         "engines",
         "records",
         "plan",
@@ -84,13 +83,7 @@ def test_shared_modules_import_no_folder() -> None:
         if folder_of(name) in SHARED
         and {folder_of(imported) for imported in imports_of(path)} - SHARED - {""}
     }
-    assert set(wrong) <= {"gapfloor.text_tables"}
-    assert set(wrong.get("gapfloor.text_tables", ())) <= SHARED | BELOW_ALL
-
-
-def test_tables_do_not_know_the_results_that_print_them() -> None:
-    paths = [path for name, path in modules().items() if folder_of(name) in BELOW_ALL]
-    assert "gapfloor.text_tables" not in {name for path in paths for name in imports_of(path)}
+    assert wrong == {}
 
 
 def test_the_table_has_no_cycle() -> None:

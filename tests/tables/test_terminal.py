@@ -16,10 +16,10 @@ import pytest
 
 from gapfloor.tables.cells import estimate, mean_sem, text_cell
 from gapfloor.tables.column import Column
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import display_width, grid, to_terminal, wrapped
-from gapfloor.text_tables import ReadableResult
 
 pytestmark = pytest.mark.fast
 
@@ -88,7 +88,8 @@ print_table(TABLE)"""
 @pytest.mark.parametrize("columns", [60, 200])
 def test_a_result_prints_itself_as_wide_as_the_terminal(columns: int) -> None:
     code = f"""
-from gapfloor.text_tables import ReadableResult, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
 class Result(ReadableResult):
     notes = ("a [bold]note",)
     def table(self):

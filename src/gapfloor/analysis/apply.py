@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.checks import departures, find_problems, refuse_unknown_names
 from gapfloor.analysis.column_names import FLOOR_RULE
+from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Inputs, Source, read_inputs
-from gapfloor.analysis.floor_rows import call_counts, comparison_rows, comparisons, floor_rows
-from gapfloor.analysis.gap_rows import gap_families, gap_rows
+from gapfloor.analysis.floor_rows import call_counts, comparisons, floor_rows
+from gapfloor.analysis.gap_rows import gap_families
 from gapfloor.analysis.grouping import StudyEpisodes, group
-from gapfloor.analysis.multiverse import with_choices
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.results import (
     AddendumUsed,
     AnalysisResults,
@@ -34,8 +35,8 @@ from gapfloor.analysis.sensitivity_rows import sensitivity_rows
 from gapfloor.errors import CheckFailedError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan, counted_by_time, load_plan
-from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
-from gapfloor.text_tables import counted
+from gapfloor.plan.model import Plan, content_hash, paper_plan
+from gapfloor.tables.cells import counted
 
 _SHOWN = 20
 
@@ -68,14 +69,13 @@ def analyse(
         problems = (*problems, *departures(study, content))
     if locked is not None and locked.lock is not None:
         _stop(content, problems)
-    digest = locked.hash if locked is not None else content_hash(content)
     # A plan without the setting pools, as the paper does. Where no plan is given, agents are never pooled.
     is_pooled = locked is not None if content.agents.pooled is None else content.agents.pooled
-    context = PlannedStudy(study, content, digest, locked, pools=(None,) if is_pooled else study.agents)
+    context = PlannedStudy(study, content, locked, pools=(None,) if is_pooled else study.agents)
     measured = read_cells(inputs.cells, context)
     floor_families, families_of_gaps = comparisons(context), gap_families(context)
-    against_floor = comparison_rows(context, floor_families)
-    gaps = gap_rows(context, families_of_gaps)
+    families: list[Any] = [*floor_families, *families_of_gaps]
+    against_floor, gaps = called_rows(floor_families), called_rows(families_of_gaps)
     screen = screen_rows(context, measured, against_floor, gaps)
     stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
     return AnalysisResults(
@@ -83,11 +83,9 @@ def analyse(
         source=_summary(study, inputs),
         floors=floor_rows(context),
         floor_comparisons=against_floor,
-        agent_floor_comparisons=comparison_rows(context, comparisons(context, agents=study.agents)),
+        agent_floor_comparisons=called_rows(comparisons(context, agents=study.agents)),
         reference_comparisons=tuple(
-            row
-            for reference in stricter
-            for row in comparison_rows(context, comparisons(context, reference=reference))
+            row for reference in stricter for row in called_rows(comparisons(context, reference=reference))
         ),
         gaps=gaps,
         pairs=pair_rows(context),
@@ -97,17 +95,12 @@ def analyse(
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
         call_counts=call_counts(against_floor),
-        sensitivity=with_choices(
-            context,
-            sensitivity_rows(context, floor_families, families_of_gaps),
-            [*floor_families, *families_of_gaps],
-            [*against_floor, *gaps],
-        ),
+        sensitivity=sensitivity_rows(context, families, [*against_floor, *gaps]),
         other_method=OtherMethod(
-            floor_method=_other(context.floor_method),
-            gap_method=_other(context.gap_method),
-            floor_comparisons=comparison_rows(context, floor_families, method=_other(context.floor_method)),
-            gaps=gap_rows(context, families_of_gaps, method=_other(context.gap_method)),
+            floor_method=(for_floor := other_method(context.floor_method)),
+            gap_method=(for_gaps := other_method(context.gap_method)),
+            floor_comparisons=called_rows(floor_families, method=for_floor),
+            gaps=called_rows(families_of_gaps, method=for_gaps),
         ),
         screen_summaries=screen_summaries(screen),
         problems=problems,
@@ -121,10 +114,6 @@ def resolve_plan(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | No
     if isinstance(plan, Plan):
         return LockedPlan(plan, content_hash(plan), None)
     return load_plan(Path(plan))
-
-
-def _other(method: Method) -> Method:
-    return "paper" if method == "recommended" else "recommended"
 
 
 def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
@@ -156,22 +145,21 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
     """The plan as it was used; `n_timed` counts the cells of which it is known when they were written."""
     plan, locked = context.plan, context.locked
     lock = locked.lock if locked is not None else None
-    shown = ""
-    if lock is not None and lock.plan.cells_seen:
-        shown = f"locked when {counted(lock.plan.cells_seen, 'cell')} had been seen"
-    elif lock is not None and 0 < context.study.n_cells <= n_timed:
-        shown = "by the times in its log, locked before any cell of this store"
-    elif lock is not None:
-        shown = "no cell had been seen by its lock; when these data were made is not recorded"
+    fixed: dict[str, Any] = {}
+    if lock is not None:
+        fixed = {
+            name: getattr(lock.plan, name)
+            for name in ("status", "locked_at", "cells_seen", "seen_in", "commit")
+        }
+        fixed |= {"earlier_locks": lock.plan.earlier, "leaves_open": plan.leaves_open}
+        fixed["shown"] = "no cell had been seen by its lock; when these data were made is not recorded"
+        if lock.plan.cells_seen:
+            fixed["shown"] = f"locked when {counted(lock.plan.cells_seen, 'cell')} had been seen"
+        elif 0 < context.study.n_cells <= n_timed:
+            fixed["shown"] = "by the times in its log, locked before any cell of this store"
     return PlanUsed(
         name=plan.name if locked is not None else f"{context.floor_method} (built in)",
         hash=context.plan_hash,
-        status=lock.plan.status if lock is not None else "exploratory",
-        locked_at=lock.plan.locked_at if lock is not None else "",
-        cells_seen=lock.plan.cells_seen if lock is not None else None,
-        seen_in=lock.plan.seen_in if lock is not None else "",
-        earlier_locks=lock.plan.earlier if lock is not None else (),
-        commit=lock.plan.commit if lock is not None else "",
         alpha=plan.floor.alpha,
         confidence=plan.intervals.confidence,
         resamples=plan.intervals.resamples,
@@ -181,21 +169,13 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
         reference=plan.floor.reference,
         floor_method=context.floor_method,
         gap_method=context.gap_method,
-        looks=plan.floor.looks or (),
         least_runs=plan.least_runs,
-        leaves_open=plan.leaves_open if lock is not None else (),
-        shown=shown,
         pooled=context.pools == (None,),
         addenda=tuple(
-            AddendumUsed(
-                name=text.name,
-                hash=text.hash,
-                status=text.status,
-                locked_at=text.locked_at,
-                cells_seen=text.cells_seen,
-            )
+            AddendumUsed(**{each.name: getattr(text, each.name) for each in fields(AddendumUsed)})
             for _, text in (locked.addenda if locked is not None else ())
         ),
+        **fixed,
     )
 
 
@@ -208,12 +188,7 @@ def _summary(study: StudyEpisodes, inputs: Inputs) -> SourceSummary:
         n_floor_episodes=sum(
             sample.returns.size for place, sample in study.references.items() if place.reference == FLOOR_RULE
         ),
-        games=study.games,
-        budgets=study.budgets,
-        agents=study.agents,
-        rules=study.rules,
-        level_sets=study.level_sets,
-        draws=study.draws,
+        **study.labels,
         has_level_seeds=bool((inputs.level_seed >= 0).all()),
         has_cell_records=inputs.cells is not None,
         extra_columns=inputs.extra_columns,

@@ -8,13 +8,14 @@ refused whether the plan is locked or not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Inputs
-from gapfloor.analysis.grouping import Place, StudyEpisodes
+from gapfloor.analysis.grouping import Condition, Place, StudyEpisodes, levels_of
 from gapfloor.analysis.known_floors import find_known_floor
 from gapfloor.analysis.planned_study import BOTH
 from gapfloor.analysis.results import Problem
@@ -22,54 +23,65 @@ from gapfloor.errors import UsageError, nearest_names
 from gapfloor.levels.level_set import LevelSet
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import PairTest, Plan, split_difference
-from gapfloor.statistics.conventions import Ints
-from gapfloor.statistics.distinct import distinct
+
+#: The kind of a problem, where it is, and what it is.
+Found = Iterator[tuple[Any, str, str]]
+_NO_EPISODES = "the plan names it; no episodes"
 
 
 def find_problems(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> tuple[Problem, ...]:
     """Everything that is missing, unbalanced, copied or assumed, cell by cell."""
-    problems = [Problem(kind="assumed", where="the source", what=text) for text in inputs.assumed]
-    problems += [
-        Problem(kind="missing", where=f"cell {name}", what="the cell is cut or altered and counts as missing")
-        for name in inputs.damaged
-    ]
-    problems += [
-        Problem(kind="replay", where=name, what="played again, the episode did not give its recorded return")
-        for name in inputs.replay_failures
-    ]
-    problems += _outside_plan(study, plan)
+    return _as_problems(_all(study, inputs, plan))
+
+
+def departures(study: StudyEpisodes, plan: Plan) -> tuple[Problem, ...]:
+    """Where the data are not what a plan says: rules, agents, numbers of runs, levels."""
+    absent = [rule for rule in plan.scope.rules if rule not in study.rules]
+    rules = (("missing", rule, "the plan names this rule; no episodes") for rule in absent)
+    return _as_problems([*rules, *_planned_runs(study, plan), *_planned_levels(study, plan)])
+
+
+def _as_problems(found: Iterable[tuple[Any, str, str]]) -> tuple[Problem, ...]:
+    return tuple(Problem(kind=kind, where=where, what=what) for kind, where, what in found)
+
+
+def _all(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> Found:
+    for text in inputs.assumed:
+        yield "assumed", "the source", text
+    for name in inputs.damaged:
+        yield "missing", f"cell {name}", "the cell is cut or altered and counts as missing"
+    for name in inputs.replay_failures:
+        yield "replay", name, "played again, the episode did not give its recorded return"
+    yield from _outside_plan(study, plan)
     for place in study.places:
-        problems += _missing_cells(study, place)
-        problems += _unbalanced_cells(study, place, plan)
-        problems += _floors(study, place, plan)
-        problems += _too_few_runs(study, place, plan)
-    problems += _shared_levels(study, plan)
-    problems += _copies(study)
-    return tuple(problems)
+        conditions = [condition for condition in study.conditions if condition.place == place]
+        yield from _missing_cells(study, place)
+        yield from _unbalanced_cells(study, conditions, plan)
+        yield from _floors(study, place, plan)
+        yield from _too_few_runs(study, conditions, plan)
+    if "all" not in (plan.scope.train, plan.scope.test):
+        yield from _shared_levels(study)
+    for copy in study.copies:
+        first = copy.place._replace(budget=copy.first_budget).words(str(copy.first))
+        what = f"{copy.episodes} equals one of {first}: copies of one checkpoint are one run, not two"
+        yield "copy", copy.place.words(str(copy.run)), what
 
 
-def _outside_plan(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
+def _outside_plan(study: StudyEpisodes, plan: Plan) -> Found:
     """Games that the plan names and the data lack."""
     present = {(place.game, place.budget) for place in study.places}
-    # A study that grows under looks may not have begun with a game.
-    has_looks = plan.floor.looks is not None
     for budget, games in plan.scope.games.items():
         for game in games:
             if (game, budget) not in present:
-                yield Problem(
-                    kind="too few" if has_looks else "missing",
-                    where=f"{game}, {budget}",
-                    what="the plan names it; no episodes" + (" yet" if has_looks else ""),
-                )
+                yield "missing", f"{game}, {budget}", _NO_EPISODES
     for place in study.places if plan.scope.games else ():
         for rule in plan.scope.rules if plan.names(game=place.game, budget=place.budget) else ():
             for level_set in BOTH:
                 if not study.runs(place, rule, level_set):
-                    where = place.words(rule, level_set)
-                    yield Problem(kind="missing", where=where, what="the plan names it; no episodes")
+                    yield "missing", place.words(rule, level_set), _NO_EPISODES
 
 
-def _missing_cells(study: StudyEpisodes, place: Place) -> Iterator[Problem]:
+def _missing_cells(study: StudyEpisodes, place: Place) -> Found:
     """Cells that other runs of the same game and budget have."""
     here = [runs for condition, runs in study.policies.items() if condition.place == place]
     everyone = sorted({run for runs in here for run in runs})
@@ -79,44 +91,39 @@ def _missing_cells(study: StudyEpisodes, place: Place) -> Iterator[Problem]:
         for run in everyone if by_set else ():
             if not any(run in runs for runs in by_set.values()):
                 what = "no episodes under this rule, which other runs have; it is not in this rule's rows"
-                yield Problem(kind="missing", where=place.words(str(run), rule), what=what)
+                yield "missing", place.words(str(run), rule), what
                 continue
             for level_set, runs in by_set.items():
                 where = place.words(str(run), rule, level_set)
                 if run not in runs:
                     what = "the run lacks this half; it is not in this level set's row nor in the gap"
-                    yield Problem(kind="missing", where=where, what=what)
+                    yield "missing", where, what
                     continue
-                for draw in draws:
-                    if draw not in runs[run].draws:
-                        what = "no episodes on this draw; the run's value is the mean of its other draws"
-                        yield Problem(kind="missing", where=f"{where}, draw {draw}", what=what)
+                for draw in (draw for draw in draws if draw not in runs[run].draws):
+                    what = "no episodes on this draw; the run's value is the mean of its other draws"
+                    yield "missing", f"{where}, draw {draw}", what
 
 
-def _unbalanced_cells(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]:
+def _unbalanced_cells(study: StudyEpisodes, conditions: Sequence[Condition], plan: Plan) -> Found:
     """Draws with another number of episodes than the plan says, or than most have."""
-    for rule in study.rules:
-        for level_set in study.level_sets:
-            runs = study.runs(place, rule, level_set)
-            counts = {(run, draw): n for run, s in runs.items() for draw, n in s.draw_counts().items()}
-            if not counts:
-                continue
-            usual = plan.scope.episodes or Counter(sorted(counts.values())).most_common(1)[0][0]
-            for (run, draw), n in counts.items():
-                if n != usual:
-                    yield Problem(
-                        # What the plan fixes is missing if it is not so; what is merely usual is not.
-                        kind="missing" if plan.scope.episodes else "unbalanced",
-                        where=place.words(str(run), rule, level_set, f"draw {draw}"),
-                        what=f"{n} episodes, where {usual} are {'planned' if plan.scope.episodes else 'usual'}",
-                    )
-            draws = {draw for _, draw in counts}
-            if plan.scope.draws and len(draws) != plan.scope.draws:
-                what = f"{len(draws)} draws, where the plan says {plan.scope.draws}"
-                yield Problem(kind="missing", where=place.words(rule, level_set), what=what)
+    # What the plan fixes is missing if it is not so; what is merely usual is not.
+    kind, words = ("missing", "planned") if plan.scope.episodes else ("unbalanced", "usual")
+    for condition in conditions:
+        where = condition.rule, condition.level_set
+        runs = study.policies[condition]
+        counts = {(run, draw): n for run, s in runs.items() for draw, n in s.draw_counts().items()}
+        usual = plan.scope.episodes or Counter(sorted(counts.values())).most_common(1)[0][0]
+        for (run, draw), n in counts.items():
+            if n != usual:
+                what = f"{n} episodes, where {usual} are {words}"
+                yield kind, condition.place.words(str(run), *where, f"draw {draw}"), what
+        draws = {draw for _, draw in counts}
+        if plan.scope.draws and len(draws) != plan.scope.draws:
+            what = f"{len(draws)} draws, where the plan says {plan.scope.draws}"
+            yield "missing", condition.place.words(*where), what
 
 
-def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]:
+def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Found:
     """Level sets without a floor, and floors on other draws than the policies'."""
     for level_set in study.level_sets:
         samples = [s for rule in study.rules for s in study.runs(place, rule, level_set).values()]
@@ -125,17 +132,18 @@ def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]
         reference = plan.floor.reference
         floor = study.floor(place, level_set, reference=reference)
         if floor is None:
-            what = f"no episodes with rule '{reference}'; returns on this level set are not compared: "
+            remedy = "measure the floor, or state it (--floor 3.1±0.2)"
             if find_known_floor(place.game, place.mode, level_set):
-                what += "for a table, --floor registry takes the floor that ships with gapfloor"
-            else:
-                what += "measure the floor, or state it (--floor 3.1±0.2)"
-            yield Problem(kind="no floor", where=place.words(level_set), what=what)
+                remedy = "for a table, --floor registry takes the floor that ships with gapfloor"
+            what = (
+                f"no episodes with rule '{reference}'; returns on this level set are not compared: {remedy}"
+            )
+            yield "no floor", place.words(level_set), what
             continue
         if floor.returns.size == 1:
             value = f"{floor.mean:.4g}"
             what = f"one value ({value}) has no error; state its mean and standard error, e.g. --floor '{value}±0.1'"
-            yield Problem(kind="no floor", where=place.words(level_set), what=what)
+            yield "no floor", place.words(level_set), what
             continue
         where = place.words(level_set, "floor")
         draws = {draw for sample in samples for draw in sample.draws}
@@ -144,58 +152,39 @@ def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]
                 f"the floor's draws ({', '.join(floor.draws)}) are not the policies' "
                 f"({', '.join(sorted(draws))}): they are not on identical levels"
             )
-            yield Problem(kind="unbalanced", where=where, what=what)
-        played = [sample.levels for sample in samples if sample.levels.size]
-        if played and floor.levels.size:
-            own = distinct(floor.levels)
-            others = np.setdiff1d(own, distinct(np.concatenate(played)), assume_unique=True).size
-            if others:
-                what = (
-                    f"{others} of the {own.size} levels that it was measured on were not played by the runs"
-                )
-                if others == own.size:
-                    what = "it was measured on other levels than the runs: they have no level in common"
-                yield Problem(kind="unbalanced", where=where, what=what)
+            yield "unbalanced", where, what
+        played, own = levels_of(samples), levels_of([floor])
+        others = np.setdiff1d(own, played, assume_unique=True).size if played.size else 0
+        if others:
+            what = f"{others} of the {own.size} levels that it was measured on were not played by the runs"
+            if others == own.size:
+                what = "it was measured on other levels than the runs: they have no level in common"
+            yield "unbalanced", where, what
         counts = sorted(set(floor.draw_counts().values()))
         if len(counts) > 1:
             what = f"its draws hold different numbers of episodes ({', '.join(map(str, counts))})"
-            yield Problem(kind="unbalanced", where=where, what=what)
+            yield "unbalanced", where, what
 
 
-def _shared_levels(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
+def _shared_levels(study: StudyEpisodes) -> Found:
     """Levels that were played as training and as held-out levels."""
-    if "all" in (plan.scope.train, plan.scope.test):
-        return
     for place in study.places:
         for rule in study.rules:
-            train, test = (_levels_played(study, place, rule, name) for name in BOTH)
+            train, test = (levels_of(study.runs(place, rule, name).values()) for name in BOTH)
             both = np.intersect1d(train, test, assume_unique=True)
             if both.size:
                 what = f"{both.size} levels were played both as training and as held-out levels, for example {both[0]}"
-                yield Problem(kind="levels", where=place.words(rule), what=what)
+                yield "levels", place.words(rule), what
 
 
-def _levels_played(study: StudyEpisodes, place: Place, rule: str, level_set: str) -> Ints:
-    levels = [sample.levels for sample in study.runs(place, rule, level_set).values()]
-    return distinct(np.concatenate(levels)) if levels else np.zeros(0, dtype=np.int64)
-
-
-def _too_few_runs(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]:
-    for rule in study.rules:
-        for level_set in study.level_sets:
-            n = len(study.runs(place, rule, level_set))
-            what = f"{n} runs, where a call needs {plan.least_runs}: they are described, but not tested"
-            if n == 1:
-                what = "one run: it is described, but not tested, and does not count in its family"
-            if 0 < n < plan.least_runs:
-                yield Problem(kind="too few", where=place.words(rule, level_set), what=what)
-
-
-def _copies(study: StudyEpisodes) -> Iterator[Problem]:
-    for copy in study.copies:
-        first = copy.place._replace(budget=copy.first_budget).words(str(copy.first))
-        what = f"{copy.episodes} equals one of {first}: copies of one checkpoint are one run, not two"
-        yield Problem(kind="copy", where=copy.place.words(str(copy.run)), what=what)
+def _too_few_runs(study: StudyEpisodes, conditions: Sequence[Condition], plan: Plan) -> Found:
+    for condition in conditions:
+        n = len(study.policies[condition])
+        what = f"{n} runs, where a call needs {plan.least_runs}: they are described, but not tested"
+        if n == 1:
+            what = "one run: it is described, but not tested, and does not count in its family"
+        if n < plan.least_runs:
+            yield "too few", condition.place.words(condition.rule, condition.level_set), what
 
 
 def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
@@ -230,54 +219,46 @@ def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
             )
 
 
-def departures(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
-    """Where the data are not what a plan says: rules, agents, numbers of runs, levels."""
-    for rule in plan.scope.rules:
-        if rule not in study.rules:
-            yield Problem(kind="missing", where=rule, what="the plan names this rule; no episodes")
-    yield from _planned_runs(study, plan)
-    yield from _planned_levels(study, plan)
-
-
-def _planned_runs(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
-    wanted, seeds = plan.scope.runs, plan.scope.seeds
-    has_scope = any(each is not None for each in (plan.scope.agents, wanted, seeds))
+def _planned_runs(study: StudyEpisodes, plan: Plan) -> Found:
+    """Agents, numbers of runs and seeds that differ from the plan's."""
+    scope = plan.scope
+    has_scope = any(each is not None for each in (scope.agents, scope.runs, scope.seeds))
     for place in study.places if has_scope else ():
         if not plan.names(game=place.game, budget=place.budget):
             continue
         here = {run for condition, runs in study.policies.items() if condition.place == place for run in runs}
         here -= {copy.run for copy in study.copies if copy.place == place}
         present = {run.agent for run in here}
-        for agent in plan.scope.agents or sorted(present):
+        for agent in scope.agents or sorted(present):
+            seeds = {run.seed for run in here if run.agent == agent}
             n = sum(run.agent == agent for run in here)
             if not n:
-                what = "the plan names this agent; no episodes"
-                yield Problem(kind="missing", where=place.words(agent), what=what)
-            elif wanted is not None and n != wanted:
-                what = f"{n} different runs, where the plan says {wanted}"
-                yield Problem(kind="missing", where=place.words(agent), what=what)
-            found = {run.seed for run in here if run.agent == agent}
-            if n and seeds is not None and found != set(seeds):
-                what = f"seeds {', '.join(sorted(found))}, where the plan says {', '.join(seeds)}"
-                yield Problem(kind="missing", where=place.words(agent), what=what)
-        for agent in sorted(present - set(plan.scope.agents or present)):
+                yield "missing", place.words(agent), "the plan names this agent; no episodes"
+                continue
+            if scope.runs is not None and n != scope.runs:
+                what = f"{n} different runs, where the plan says {scope.runs}"
+                yield "missing", place.words(agent), what
+            if scope.seeds is not None and seeds != set(scope.seeds):
+                what = f"seeds {', '.join(sorted(seeds))}, where the plan says {', '.join(scope.seeds)}"
+                yield "missing", place.words(agent), what
+        for agent in sorted(present - set(scope.agents or present)):
             what = "the plan does not name this agent, whose runs would enter the pooled rows"
-            yield Problem(kind="missing", where=place.words(agent), what=what)
+            yield "missing", place.words(agent), what
 
 
-def _planned_levels(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
+def _planned_levels(study: StudyEpisodes, plan: Plan) -> Found:
     """Episodes on levels that do not belong to the level set that they are filed under."""
     planned = {"train": LevelSet.parse(plan.scope.train), "test": LevelSet.parse(plan.scope.test)}
     for condition, runs in study.policies.items():
         game, _, budget, rule, level_set = condition
         if level_set not in planned or not plan.names(game=game, budget=budget):
             continue
-        seeds = distinct(np.concatenate([sample.levels for sample in runs.values()]))
+        seeds = levels_of(runs.values())
         outside = [int(seed) for seed in seeds if int(seed) not in planned[level_set]]
         if outside:
-            yield Problem(
-                kind="levels",
-                where=", ".join(part for part in (game, budget, rule, level_set) if part),
-                what=f"{len(outside)} of {seeds.size} levels are outside the plan's {planned[level_set]}, "
-                f"for example {outside[0]}",
+            where = ", ".join(part for part in (game, budget, rule, level_set) if part)
+            what = (
+                f"{len(outside)} of {seeds.size} levels are outside the plan's {planned[level_set]}, "
+                f"for example {outside[0]}"
             )
+            yield "levels", where, what

@@ -75,6 +75,8 @@ _SET_HINTS = {
 _DEFAULTS = {
     "budget": ("", "no column 'budget': all episodes count as one budget"),
     "draw": ("0", "no column 'draw': all episodes count as one draw of levels"),
+    "mode": ("easy", "no column 'mode': easy mode is assumed (it matters for normalised scores only)"),
+    "reference": ("", ""),
 }
 #: What a file must say, or the user for it.
 _NEEDED = ("game", "agent", "seed", "rule", "level_set", "episode_return")
@@ -190,7 +192,7 @@ def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tupl
     for name, (value, note) in _DEFAULTS.items():
         if name not in table.column_names:
             table = _append(table, name, value)
-            notes.append(note)
+            notes += [note] if note else []
     return table, notes
 
 

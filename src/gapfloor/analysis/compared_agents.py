@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapfloor.analysis.grouping import Condition, RunName, RunSample, StudyEpisodes
+from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample, StudyEpisodes
 from gapfloor.errors import UsageError, unknown_name
-
-#: Game, mode and budget.
-Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -34,11 +31,16 @@ class ComparisonRequest:
 
 @dataclass(frozen=True)
 class AgentRuns:
-    """One agent's runs by place, rule and level set."""
+    """One agent's runs."""
 
     agent: str
     study: StudyEpisodes
-    runs: dict[Place, dict[tuple[str, str], dict[RunName, RunSample]]]
+    runs: dict[Condition, dict[RunName, RunSample]]
+
+    @property
+    def places(self) -> dict[Place, None]:
+        """Where the agent was measured, in the order of the data."""
+        return dict.fromkeys(condition.place for condition in self.runs)
 
 
 def select_agent(study: StudyEpisodes, asked: ComparisonRequest, number: int, *, source: str) -> AgentRuns:
@@ -55,26 +57,20 @@ def select_agent(study: StudyEpisodes, asked: ComparisonRequest, number: int, *,
             f"{source} holds the agents {', '.join(sorted(agents))}: name the two to compare, e.g. --agents "
             f"{','.join(sorted(agents)[:2])}."
         )
-    runs: dict[Place, dict[tuple[str, str], dict[RunName, RunSample]]] = {}
-    for condition, by_run in study.policies.items():
-        mine = {run: sample for run, sample in by_run.items() if run.agent == agent}
-        if mine and _is_asked(condition, asked, number):
-            place = (condition.game, condition.mode, condition.budget)
-            runs.setdefault(place, {})[condition.rule, condition.level_set] = mine
+    budget = asked.budget(number)
+    runs = {
+        condition: {run: sample for run, sample in by_run.items() if run.agent == agent}
+        for condition, by_run in study.policies.items()
+        if (not asked.games or condition.game in asked.games)
+        and (not asked.rules or condition.rule in asked.rules)
+        and budget in (None, condition.budget)
+    }
+    runs = {condition: by_run for condition, by_run in runs.items() if by_run}
     if not runs:
         raise UsageError(
             f"{source} has no episodes of {agent} for the games, rules and budgets that were asked for."
         )
     return AgentRuns(agent, study, runs)
-
-
-def _is_asked(condition: Condition, asked: ComparisonRequest, number: int) -> bool:
-    budget = asked.budget(number)
-    return (
-        (not asked.games or condition.game in asked.games)
-        and (not asked.rules or condition.rule in asked.rules)
-        and (budget is None or condition.budget == budget)
-    )
 
 
 def join_agents(a: AgentRuns, b: AgentRuns) -> StudyEpisodes:
@@ -83,25 +79,23 @@ def join_agents(a: AgentRuns, b: AgentRuns) -> StudyEpisodes:
     names = _names(a, b, pairs)
     policies: dict[Condition, dict[RunName, RunSample]] = {}
     for (place_a, place_b), budget in pairs.items():
-        for rule, level_set in a.runs[place_a]:
-            if (rule, level_set) not in b.runs[place_b]:
-                continue
-            condition = Condition(place_a[0], place_a[1], budget, rule, level_set)
-            policies[condition] = {
-                RunName(name, run.seed): sample
-                for name, runs in zip(names, (a.runs[place_a], b.runs[place_b]), strict=True)
-                for run, sample in runs[rule, level_set].items()
-            }
+        for first in (condition for condition in a.runs if condition.place == place_a):
+            second = Condition(*place_b, first.rule, first.level_set)
+            if second in b.runs:
+                policies[first._replace(budget=budget)] = {
+                    RunName(name, run.seed): sample
+                    for name, runs in zip(names, (a.runs[first], b.runs[second]), strict=True)
+                    for run, sample in runs.items()
+                }
     if not policies:
         raise UsageError(
             f"{a.agent} and {b.agent} were not measured under the same rule on the same level set."
         )
     kept_rules = {condition.rule for condition in policies}
-    references = {**b.study.references, **a.study.references}
     return dataclasses.replace(
         a.study,
         policies=policies,
-        references=references,
+        references={**b.study.references, **a.study.references},
         budgets=tuple(dict.fromkeys(pairs.values())),
         rules=tuple(dict.fromkeys(rule for rule in (*a.study.rules, *b.study.rules) if rule in kept_rules)),
         draws=tuple(dict.fromkeys((*a.study.draws, *b.study.draws))),
@@ -111,26 +105,26 @@ def join_agents(a: AgentRuns, b: AgentRuns) -> StudyEpisodes:
 
 def _pair_places(a: AgentRuns, b: AgentRuns) -> dict[tuple[Place, Place], str]:
     """Which place of a belongs to which of b, with the budget's label: the same budget, or the only one of each."""
+    order = (*a.study.budgets, *sorted({place.budget for place in a.places} - set(a.study.budgets)))
+    shared = sorted(
+        (place for place in a.places if place in b.places), key=lambda one: order.index(one.budget)
+    )
+    if shared:
+        return {(place, place): place.budget for place in shared}
     pairs: dict[tuple[Place, Place], str] = {}
-    for budget in (*a.study.budgets, *sorted({p[2] for p in a.runs} - set(a.study.budgets))):
-        for place in (p for p in a.runs if p[2] == budget and p in b.runs):
-            pairs[place, place] = place[2]
-    if pairs:
-        return pairs
-    for place in a.runs:
-        mine = [p for p in a.runs if p[:2] == place[:2]]
-        theirs = [p for p in b.runs if p[:2] == place[:2]]
+    for place in a.places:
+        mine, theirs = ([other for other in each.places if other[:2] == place[:2]] for each in (a, b))
         if len(mine) > 1 or len(theirs) > 1:
             raise UsageError(
-                f"{place[0]} has several budgets and none that both agents share: name one per agent, e.g. "
+                f"{place.game} has several budgets and none that both agents share: name one per agent, e.g. "
                 "--budgets 8M,25M."
             )
-        if theirs:
-            pairs[place, theirs[0]] = " v. ".join(part or "none" for part in (place[2], theirs[0][2]))
+        for other in theirs:
+            pairs[place, other] = " v. ".join(part or "none" for part in (place.budget, other.budget))
     if not pairs:
+        games = [", ".join(sorted({place.game for place in each.places})) for each in (a, b)]
         raise UsageError(
-            f"No game was played by both agents: {a.agent} has {', '.join(sorted({p[0] for p in a.runs}))}, {b.agent} "
-            f"has {', '.join(sorted({p[0] for p in b.runs}))}."
+            f"No game was played by both agents: {a.agent} has {games[0]}, {b.agent} has {games[1]}."
         )
     return pairs
 
@@ -138,7 +132,7 @@ def _pair_places(a: AgentRuns, b: AgentRuns) -> dict[tuple[Place, Place], str]:
 def _names(a: AgentRuns, b: AgentRuns, pairs: dict[tuple[Place, Place], str]) -> tuple[str, str]:
     if a.agent != b.agent:
         return a.agent, b.agent
-    budgets = {(first[2], second[2]) for first, second in pairs}
+    budgets = {(first.budget, second.budget) for first, second in pairs}
     if len(budgets) == 1:
         first, second = next(iter(budgets))
         if first != second:

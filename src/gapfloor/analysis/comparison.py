@@ -20,12 +20,12 @@ from gapfloor.analysis.grouping import Place, RunName, RunSample, StudyEpisodes
 from gapfloor.analysis.planned_study import PlannedStudy, holm_within
 from gapfloor.analysis.rows import AgentDifferenceRow, Estimate
 from gapfloor.errors import UsageError
-from gapfloor.plan.model import Plan, content_hash
+from gapfloor.plan.model import Plan
 from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.crossed import crossed_difference, runs_to_settle
 from gapfloor.statistics.power import POWER, minimum_detectable_effect
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import ReadableResult
 
 #: Of episodes that do not say their levels.
 _UNPAIRED = Estimate(value=NAN, estimand=GENERATOR, method="paired by level")
@@ -117,7 +117,7 @@ def analyse_comparison(study: StudyEpisodes, *, plan: Plan, detect: float | None
     notes: tuple[str, ...] = ()
     if not check_schedules(study):
         notes = ("The episodes do not say their levels: nothing could be paired by level.",)
-    differences = agent_difference_rows(PlannedStudy(study, plan, content_hash(plan), None))
+    differences = agent_difference_rows(PlannedStudy(study, plan))
     alpha = plan.floor.alpha
 
     def family(row: AgentDifferenceRow) -> tuple[str, str]:

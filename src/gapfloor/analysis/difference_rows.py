@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -21,15 +21,9 @@ from gapfloor.analysis.rows import (
 )
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
-from gapfloor.statistics.families import word_of
-from gapfloor.statistics.paired import (
-    AgentSample,
-    agent_sample,
-    difference_of_agents,
-    paired_difference,
-)
+from gapfloor.statistics.families import holm, word_of
+from gapfloor.statistics.paired import agent_sample, difference_of_agents, paired_difference
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
-from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import moments, welch_of_moments
 
 QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
@@ -59,28 +53,27 @@ def run_values(
 
 def pair_rows(context: PlannedStudy) -> tuple[RuleDifferenceRow, ...]:
     """The plan's and the addenda's differences between rules, of each of the plan's pools."""
-    wanted: list[tuple[tuple[str, str], Sequence[Quantity]]] = [
-        (split_difference(text, source="the plan"), context.plan.pairs.quantities)
-        for text in context.plan.pairs.differences
-    ]
+    texts = [("the plan", text, context.plan.pairs.quantities) for text in context.plan.pairs.differences]
     for addendum, _ in context.locked.addenda if context.locked else ():
-        wanted += [
-            (split_difference(text, source=addendum.name), addendum.quantities) for text in addendum.pairs
-        ]
-    named = {(pair, quantity) for pair, quantities in wanted for quantity in quantities}
-    # A merged rule is always compared with the greedy rule that it repairs.
-    if "merged" in context.study.rules and ("merged", "greedy") not in {pair for pair, _ in named}:
-        wanted.append((("merged", "greedy"), QUANTITIES))
-    rows = []
-    for agent in context.pools:
-        for place in context.study.places:
-            for rules, quantities in wanted:
-                for quantity in quantities:
-                    unnamed = context.beyond_looks
-                    if (rules, quantity) not in named:
-                        unnamed = f"the plan does not name the difference {rules[0]} - {rules[1]}"
-                    row = _pair(context, place, rules, quantity, agent, unnamed)
-                    rows += [row] if row is not None else []
+        texts += [(addendum.name, text, addendum.quantities) for text in addendum.pairs]
+    # The rules and the quantity of each difference, and why it has no name in the plan, or nothing.
+    wanted = {
+        (split_difference(text, source=source), quantity): ""
+        for source, text, quantities in texts
+        for quantity in quantities
+    }
+    merged = ("merged", "greedy")
+    if "merged" in context.study.rules and merged not in {rules for rules, _ in wanted}:
+        # A merged rule is always compared with the greedy rule that it repairs.
+        reason = f"the plan does not name the difference {' - '.join(merged)}"
+        wanted |= {(merged, quantity): reason for quantity in QUANTITIES}
+    found = (
+        _pair(context, place, rules, quantity, agent, unnamed)
+        for agent in context.pools
+        for place in context.study.places
+        for (rules, quantity), unnamed in wanted.items()
+    )
+    rows = [row for row in found if row is not None]
     adjusted = holm_within(
         rows,
         lambda row: (row.mode, row.budget, row.agent, row.rule, row.rule_b, row.quantity),
@@ -103,21 +96,19 @@ def _pair(
         return None
     row = context.row(
         "pair", place, n=len(shared), rules=rules, level_sets=BOTH if quantity == "gap" else (quantity,),
-        names=(quantity, *([agent] if agent is not None else [])), unnamed=unnamed,
+        agent=agent, names=(quantity, *([agent] if agent is not None else [])), unnamed=unnamed,
     )  # fmt: skip
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
-    rng = context.rng(row["seed"])
-    difference = paired_difference(a, b, rng=rng, method=context.floor_method, **context.resampling)
+    difference = paired_difference(
+        a, b, rng=context.rng(row["seed"]), method=context.floor_method, **context.resampling
+    )
     return RuleDifferenceRow(
-        **row,
-        agent=agent,
-        rule=rules[0],
+        **{**row, "level_set": ""},
         rule_b=rules[1],
         quantity=quantity,
         difference=difference,
         runs_first_higher=int(np.count_nonzero(a > b)),
         runs_second_higher=int(np.count_nonzero(b > a)),
-        p_sign_flip=sign_flip_test(a - b, rng=rng).p,
     )
 
 
@@ -129,83 +120,105 @@ def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceRow, ..
     rows: list[AgentDifferenceRow] = []
     for place in context.study.places:
         for rule in context.study.rules:
-            found = {quantity: _pairs_of_agents(context, place, rule, quantity) for quantity in QUANTITIES}
+            found = {quantity: _between_agents(context, place, rule, quantity) for quantity in QUANTITIES}
             for agents in combinations(context.study.agents, 2):
                 train, gap = found["train"].get(agents), found["gap"].get(agents)
-                if train is not None and gap is not None:
-                    whole = gap.difference.value
-                    share = train.difference.value / whole if whole else NAN
+                if train is not None and gap is not None and gap.difference.value:
+                    share = train.difference.value / gap.difference.value
                     found["gap"][agents] = dataclasses.replace(gap, share_from_training=share)
                 rows += [found[quantity][agents] for quantity in QUANTITIES if agents in found[quantity]]
-    return _decided(context, rows)
+    decided: dict[int, AgentDifferenceRow] = {}
+    for members in families_of(rows, lambda row: (row.mode, row.budget, row.rule, row.quantity)):
+        calls = _decisions(context, [rows[i] for i in members])
+        decided |= {
+            i: dataclasses.replace(rows[i], decision=call) for i, call in zip(members, calls, strict=True)
+        }
+    return tuple(decided[i] for i in range(len(rows)))
 
 
-def _decided(context: PlannedStudy, rows: list[AgentDifferenceRow]) -> tuple[AgentDifferenceRow, ...]:
-    least = context.plan.least_runs
-
-    def family(row: AgentDifferenceRow) -> tuple[str, ...]:
-        return row.mode, row.budget, row.rule, row.quantity
-
-    def tested_p(row: AgentDifferenceRow) -> float:
-        return row.difference.p if min(row.n_runs) >= least else NAN
-
-    adjusted = holm_within(rows, family, tested_p)
-    decided = list(rows)
-    for members in families_of(rows, family):
-        size = sum(not math.isnan(adjusted[i]) for i in members)
-        shapes = _Shapes(context, [rows[i] for i in members])
-        for i in members:
-            row = rows[i]
-            words = ("first higher", "second higher")
-            call = word_of(adjusted[i], row.difference.value, words, alpha=context.plan.floor.alpha)
-            reason = (
-                "the runs do not differ"
-                if min(row.n_runs) >= least
-                else f"{row.n_runs[0]} and {row.n_runs[1]} runs"
-            )
-            doubt = shapes.doubt(row) if call in words else ""
-            if doubt:
-                call, reason = "not tested", doubt
-            decision = Decision(
-                call=call,
-                p_adjusted=adjusted[i],
-                family=f"agents: {', '.join(part for part in (row.rule, row.quantity, row.budget) if part)}",
-                family_size=size,
-                reason=reason if call == "not tested" else "",
-            )
-            decided[i] = dataclasses.replace(row, decision=decision)
-    return tuple(decided)
-
-
-class _Shapes:
-    """Why a family's agents may not be called higher or lower by the shape of their runs; for the recommended method.
-
-    Each agent's shape is that of its runs in all games of the family, as for calls against the floor.
-    """
-
-    def __init__(self, context: PlannedStudy, rows: Sequence[AgentDifferenceRow]) -> None:
-        self.context, self.rows = context, rows
-        self._known: dict[str, FamilyShape] = {}
-
-    def doubt(self, row: AgentDifferenceRow) -> str:
-        """Empty where nothing forbids the call that the difference asks for."""
-        if self.context.floor_method != "recommended":
-            return ""
-        agents = (str(row.agent), row.agent_b)
-        higher, lower = (
-            self._shape(agent) for agent in (agents if row.difference.value > 0 else agents[::-1])
+def _between_agents(
+    context: PlannedStudy, place: Place, rule: str, quantity: Quantity
+) -> dict[tuple[str, str], AgentDifferenceRow]:
+    """The differences between all agents measured here. What one agent contributes is computed once."""
+    every = _by_agent(run_values(context, place, rule, quantity))
+    values = {agent: agent_sample(found, agent) for agent, found in every.items()}
+    one_draw = [
+        {agent: moments(found) for agent, found in _by_agent(on_draw).items()}
+        for draw in (
+            context.study.draws if context.plan.agents.one_draw_at_a_time and len(values) > 1 else ()
         )
-        if higher.has_two_groups or lower.has_two_groups:
-            return "the runs form two groups"
-        return "the runs may be skewed" if higher.is_left_skewed or lower.is_right_skewed else ""
+        if (on_draw := run_values(context, place, rule, quantity, draw=draw))
+    ]
+    rows = {}
+    for agents in combinations([agent for agent in context.study.agents if agent in values], 2):
+        a, b = (values[agent] for agent in agents)
+        row = context.row(
+            "agents", place, n=a.moments.n + b.moments.n, rules=(rule,),
+            level_sets=BOTH if quantity == "gap" else (quantity,), agent=agents[0], names=(quantity, *agents),
+        )  # fmt: skip
+        on_draws = [
+            welch_of_moments(*(known[agent] for agent in agents)).p
+            for known in one_draw
+            if known.keys() >= set(agents)
+        ]
+        p_draws = [p for p in on_draws if not math.isnan(p)]
+        rows[agents] = AgentDifferenceRow(
+            **{**row, "level_set": ""},
+            quantity=quantity,
+            agent_b=agents[1],
+            mean=a.moments.mean,
+            sem=a.moments.sem,
+            mean_b=b.moments.mean,
+            sem_b=b.moments.sem,
+            n_runs=(a.moments.n, b.moments.n),
+            difference=difference_of_agents(
+                a, b, rng=context.rng(row["seed"]), method=context.floor_method, **context.resampling
+            ),
+            decision=Decision(),
+            p_draw_min=min(p_draws, default=NAN),
+            p_draw_max=max(p_draws, default=NAN),
+        )
+    return rows
 
-    def _shape(self, agent: str) -> FamilyShape:
-        if agent not in self._known:
-            places = dict.fromkeys(Place(row.game, row.mode, row.budget) for row in self.rows)
-            rule, quantity = self.rows[0].rule, self.rows[0].quantity
-            found = (run_values(self.context, place, rule, quantity, agent=agent) for place in places)
-            self._known[agent] = family_shape([np.array(list(values.values())) for values in found])
-        return self._known[agent]
+
+def _decisions(context: PlannedStudy, family: Sequence[AgentDifferenceRow]) -> list[Decision]:
+    """The calls of one family; those that the shape of the runs forbids are not made by the recommended method."""
+    first, least, words = family[0], context.plan.least_runs, ("first higher", "second higher")
+    adjusted = holm([row.difference.p if min(row.n_runs) >= least else NAN for row in family])
+    shapes = _shapes(context, family) if context.floor_method == "recommended" else {}
+    name = f"agents: {', '.join(part for part in (first.rule, first.quantity, first.budget) if part)}"
+    size = int(np.count_nonzero(~np.isnan(adjusted)))
+    decisions = []
+    for row, p in zip(family, map(float, adjusted), strict=True):
+        call = word_of(p, row.difference.value, words, alpha=context.plan.floor.alpha)
+        reason = ""
+        if call in words and shapes and (reason := _doubt(shapes, row)):
+            call = "not tested"
+        elif call == "not tested":
+            few = f"{row.n_runs[0]} and {row.n_runs[1]} runs"
+            reason = "the runs do not differ" if min(row.n_runs) >= least else few
+        decisions.append(Decision(call=call, p_adjusted=p, family=name, family_size=size, reason=reason))
+    return decisions
+
+
+def _shapes(context: PlannedStudy, family: Sequence[AgentDifferenceRow]) -> dict[str, FamilyShape]:
+    """The shape of each agent's runs in all games of a family, as for calls against the floor."""
+    samples: dict[str, list[Floats]] = {}
+    for place in dict.fromkeys(Place(row.game, row.mode, row.budget) for row in family):
+        for agent, values in _by_agent(
+            run_values(context, place, family[0].rule, family[0].quantity)
+        ).items():
+            samples.setdefault(agent, []).append(values)
+    return {agent: family_shape(found) for agent, found in samples.items()}
+
+
+def _doubt(shapes: Mapping[str, FamilyShape], row: AgentDifferenceRow) -> str:
+    """Why the shape of the runs forbids the call that the difference asks for; empty where it does not."""
+    agents = (str(row.agent), row.agent_b)
+    higher, lower = (shapes[agent] for agent in (agents if row.difference.value > 0 else agents[::-1]))
+    if higher.has_two_groups or lower.has_two_groups:
+        return "the runs form two groups"
+    return "the runs may be skewed" if higher.is_left_skewed or lower.is_right_skewed else ""
 
 
 def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
@@ -215,83 +228,23 @@ def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
     return {agent: np.sort(found) for agent, found in lists.items()}
 
 
-def _pairs_of_agents(
-    context: PlannedStudy, place: Place, rule: str, quantity: Quantity
-) -> dict[tuple[str, str], AgentDifferenceRow]:
-    """The differences between all agents measured here. What one agent contributes is computed once."""
-    every = _by_agent(run_values(context, place, rule, quantity))
-    values = {agent: agent_sample(found, agent) for agent, found in every.items()}
-    pairs = list(combinations([agent for agent in context.study.agents if agent in values], 2))
-    draws: dict[tuple[str, str], list[float]] = {pair: [] for pair in pairs}
-    for draw in context.study.draws if pairs and context.plan.agents.one_draw_at_a_time else ():
-        here = _by_agent(run_values(context, place, rule, quantity, draw=draw))
-        known = {agent: moments(sample) for agent, sample in here.items()}
-        for a, b in pairs:
-            if a in known and b in known:
-                draws[a, b].append(welch_of_moments(known[a], known[b]).p)
-    return {pair: _agents(context, place, rule, quantity, pair, values, draws[pair]) for pair in pairs}
-
-
-def _agents(
-    context: PlannedStudy,
-    place: Place,
-    rule: str,
-    quantity: Quantity,
-    agents: tuple[str, str],
-    values: dict[str, AgentSample],
-    p_draws: Sequence[float],
-) -> AgentDifferenceRow:
-    a, b = values[agents[0]], values[agents[1]]
-    row = context.row(
-        "agents", place, n=a.moments.n + b.moments.n, rules=(rule,),
-        level_sets=BOTH if quantity == "gap" else (quantity,), names=(quantity, *agents),
-        unnamed=context.beyond_looks,
-    )  # fmt: skip
-    known = [p for p in p_draws if not math.isnan(p)]
-    return AgentDifferenceRow(
-        **row,
-        rule=rule,
-        quantity=quantity,
-        agent=agents[0],
-        agent_b=agents[1],
-        mean=a.moments.mean,
-        sem=a.moments.sem,
-        mean_b=b.moments.mean,
-        sem_b=b.moments.sem,
-        n_runs=(a.moments.n, b.moments.n),
-        difference=difference_of_agents(
-            a, b, rng=context.rng(row["seed"]), method=context.floor_method, **context.resampling
-        ),
-        decision=Decision(),
-        p_draw_min=min(known, default=NAN),
-        p_draw_max=max(known, default=NAN),
-    )
-
-
 def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentRow, ...]:
     """One agent's means and SEMs, as in the paper's per-encoder tables."""
     rows = []
     for place in context.study.places:
         for rule in context.study.rules:
-            every = {
-                quantity: _by_agent(run_values(context, place, rule, quantity)) for quantity in QUANTITIES
-            }
+            every = {name: _by_agent(run_values(context, place, rule, name)) for name in QUANTITIES}
             for agent in context.study.agents:
-                values = {quantity: every[quantity].get(agent, np.zeros(0)) for quantity in QUANTITIES}
-                n = max(array.size for array in values.values())
-                if not n:
+                values = {name: every[name].get(agent, np.zeros(0)) for name in QUANTITIES}
+                if not (n := max(array.size for array in values.values())):
                     continue
-                means: dict[str, Any] = {
-                    q: float(array.mean()) if array.size else NAN for q, array in values.items()
-                }
-                errors: dict[str, Any] = {f"{q}_sem": sem(array) for q, array in values.items()}
+                means: dict[str, Any] = {}
+                for name, array in values.items():
+                    means |= {name: float(array.mean()) if array.size else NAN, f"{name}_sem": sem(array)}
                 rows.append(
                     AgentRow(
-                        **context.row("agent", place, n=n, rules=(rule,), names=(agent,)),
-                        rule=rule,
-                        agent=agent,
+                        **context.row("agent", place, n=n, rules=(rule,), agent=agent, names=(agent,)),
                         **means,
-                        **errors,
                         z_train=_floor_z(context, place, "train", values["train"]),
                         z_test=_floor_z(context, place, "test", values["test"]),
                         tier=tier_of(place, agent),

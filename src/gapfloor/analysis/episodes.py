@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gapfloor.analysis.column_names import (
+    ALIASES,
     FLOOR_RULE,
     TableOptions,
     name_columns,
@@ -30,7 +31,6 @@ from gapfloor.analysis.known_floors import is_stated_floor
 from gapfloor.analysis.labels import (
     Label,
     combined_codes,
-    constant_label,
     is_named,
     label_codes,
     label_text,
@@ -48,12 +48,8 @@ from gapfloor.statistics.conventions import LARGEST, SMALLEST, Floats, Ints
 
 #: Labels that tell rows apart, in the order in which rows are sorted.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
-_REQUIRED = ("game", "budget", "agent", "seed", "rule", "level_set", "draw", "episode_return")
-_OPTIONAL = ("mode", "reference", "slot", "index", "level_seed", "length", "step")
 #: Rows named one by one in an error before the rest is counted.
 _SHOWN = 20
-#: Rows that are looked at together where that saves memory.
-_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -223,18 +219,11 @@ def tidy(
         raise UsageError(f"{source} holds no episodes.")
     if "step" in table.column_names and table["step"].null_count < table.num_rows:
         table = _one_step(table, options, source=source)
-    if "mode" not in table.column_names:
-        assumed.append("no column 'mode': easy mode is assumed (it matters for normalised scores only)")
-    defaults = {"mode": "easy", "reference": ""}
-    known = set(LABELS) | set(_REQUIRED) | set(_OPTIONAL)
-    extra = tuple(name for name in table.column_names if name not in known)
+    extra = tuple(name for name in table.column_names if name not in ALIASES)
     labels = {}
     for name in LABELS:
-        if name in table.column_names:
-            labels[name] = label_codes(table[name])
-            table = table.drop_columns([name])
-        else:
-            labels[name] = constant_label(defaults[name], table.num_rows)
+        labels[name] = label_codes(table[name])
+        table = table.drop_columns([name])
     place = _Places(first, unit)
     for name in ("game", "rule", "level_set", "draw"):
         _refuse_empty(labels[name], name, place, source=source)
@@ -277,11 +266,7 @@ def tidy(
 
 def _one_step(table: pa.Table, options: TableOptions, *, source: str) -> pa.Table:
     """The rows of the last training step of each run; several steps are refused unless the user asks for the last."""
-    who = [
-        name
-        for name in ("game", "budget", "agent", "seed", "reference", "rule")
-        if name in table.column_names
-    ]
+    who = ("game", "budget", "agent", "seed", "reference", "rule")
     run = combined_codes([label_codes(table[name]) for name in who])
     steps = _numbers(table["step"], "step", _Places(1, "row"), source=source)
     last = np.full(int(run.max()) + 1, -np.inf)
@@ -419,15 +404,12 @@ def _unnamed_runs(labels: dict[str, Label], place: _Places) -> list[str]:
 
 
 def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:
+    """The agents in the order of their first rows."""
     codes, names = labels["agent"]
     codes = codes[is_named(labels["reference"], "")]
-    first: dict[int, int] = {}
-    # In pieces: an index of all rows would take eight bytes each.
-    for start in range(0, codes.size, _PIECE):
-        present, at = np.unique(codes[start : start + _PIECE], return_index=True)
-        for code, place in zip(present.tolist(), at.tolist(), strict=True):
-            first.setdefault(code, start + place)
-    return tuple(names[code] for code in sorted(first, key=first.__getitem__))
+    first = np.full(len(names), codes.size)
+    first[codes[::-1]] = np.arange(codes.size - 1, -1, -1)
+    return tuple(names[code] for code in np.argsort(first, kind="stable") if first[code] < codes.size)
 
 
 def _refuse_duplicates(inputs: Inputs, source: str) -> None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.episodes import inputs_of_cells
-from gapfloor.analysis.floor_rows import comparison_rows, comparisons, floor_rows
-from gapfloor.analysis.gap_rows import gap_families, gap_rows
+from gapfloor.analysis.floor_rows import comparisons, floor_rows
+from gapfloor.analysis.gap_rows import gap_families
 from gapfloor.analysis.grouping import Place, ReferencePlace, RunName, RunSample, group
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.result_tables import (
@@ -31,9 +32,9 @@ from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.normalised import between
-from gapfloor.tables.cells import fine_decimals, fixed
+from gapfloor.tables.cells import counted, fine_decimals, fixed
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import ReadableResult, counted
 
 _WHOLE = "The level set 'all' is the whole distribution: no other level set is disjoint from it."
 
@@ -186,18 +187,16 @@ def summarise_evaluation(
         *reference_rows(cells=[*floors, *references], deterministic_rules=deterministic_rules),
         *_run_returns(context, cells, deterministic_rules),
     ]
-    against_floor = comparison_rows(context, comparisons(context))
+    against_floor = called_rows(comparisons(context))
     rows = tuple(_cell_row(context, cell) for cell in [*floors, *cells])
     return Evaluation(
         cells=rows,
         returns=tuple(returns),
-        gaps=gap_rows(context, gap_families(context)),
+        gaps=called_rows(gap_families(context)),
         floor_comparisons=against_floor,
         notes=(*notes, *_notes(context, rows, [*floors, *cells])),
         reference_comparisons=tuple(
-            row
-            for reference in stricter
-            for row in comparison_rows(context, comparisons(context, reference=reference))
+            row for reference in stricter for row in called_rows(comparisons(context, reference=reference))
         ),
         normalised=tuple(_scores(returns, against_floor, *upper)) if upper else (),
     )
@@ -228,7 +227,7 @@ def _context(cells: Sequence[StoredCell]) -> PlannedStudy:
     # A cell may be named twice, e.g. as the floor and as a reference.
     once = list({cell.path: cell for cell in cells}.values())
     study = group(inputs_of_cells(once), paper_plan())
-    return PlannedStudy.without_plan(study, pools=study.agents)
+    return PlannedStudy(study, paper_plan(), pools=study.agents)
 
 
 def _run_returns(
@@ -241,13 +240,16 @@ def _run_returns(
         samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
         values = np.sort([sample.mean for sample in samples])
         row = context.row(
-            "return", place, n=len(samples), rules=(rule,), level_sets=(level_set,), names=(agent,)
+            "return",
+            place,
+            n=len(samples),
+            rules=(rule,),
+            level_sets=(level_set,),
+            agent=agent,
+            names=(agent,),
         )
         yield ReturnRow(
             **row,
-            agent=agent,
-            rule=rule,
-            level_set=level_set,
             mean=float(values.mean()),
             sem=sem(values) if len(samples) > 1 else _error(samples[0], rule, deterministic_rules),
             n_episodes=sum(sample.returns.size for sample in samples),

@@ -18,25 +18,11 @@ from gapfloor.result_data import flat_row
 from gapfloor.statistics.conventions import Floats
 from gapfloor.statistics.normalised import has_scale, normalised_score
 
-#: The tables that are also written as CSV.
-TABLES = (
-    "floors",
-    "floor_comparisons",
-    "agent_floor_comparisons",
-    "gaps",
-    "pairs",
-    "encoders",
-    "agents",
-    "screen",
-    "normalised",
-    "problems",
-)
-
 
 def write_results(results: AnalysisResults, folder: Path) -> None:
     """Write `results.json` and the CSV tables; the JSON comes last, so that where it exists the rest does too."""
     document = results.to_dict()
-    for name in TABLES:
+    for name in results.row_names:
         if document[name]:
             write_text_atomically(folder / f"{name}.csv", to_csv(document[name]))
     write_text_atomically(folder / "results.json", json.dumps(document, indent=1, allow_nan=False) + "\n")

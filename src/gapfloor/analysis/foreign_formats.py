@@ -24,6 +24,7 @@ from gapfloor.errors import UsageError
 from gapfloor.input_files import read_input_text
 from gapfloor.npy_bytes import DAMAGED_ZIP, read_npz
 from gapfloor.settings import parse_json
+from gapfloor.statistics.conventions import Floats
 
 #: More than the arrays or documents of a table of results can take.
 MOST_BYTES = 1 << 30
@@ -60,8 +61,11 @@ Rows = list[dict[str, Any]]
 
 
 def read_document(path: Path, options: TableOptions) -> RawTable:
-    """The rows of a JSON document, or of a log of inspect_ai, which is an archive of such documents."""
-    if path.suffix.lower() == ".eval":
+    """The rows of a JSON document, a numpy archive, or a log of inspect_ai, which is an archive of such documents."""
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        document: Any = _arrays(path)
+    elif suffix == ".eval":
         header, samples = (_archived_json(path, name) for name in ("header.json", "summaries.json"))
         document = {**header, "samples": samples} if isinstance(header, dict) else {}
     else:
@@ -78,7 +82,15 @@ def read_document(path: Path, options: TableOptions) -> RawTable:
             ) from None
         return RawTable(table, "entry", 1, (note,) if note else ())
     known = ", ".join(kind for kind, *_ in _FORMATS)
-    raise UsageError(f"{path} is JSON, but none of these: {known}. Convert it to a table.")
+    kind = "a numpy archive" if suffix == ".npz" else "JSON"
+    raise UsageError(f"{path} is {kind}, but none of these: {known}. Convert it to a table.")
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    try:
+        return read_npz(path, most_bytes=MOST_BYTES)
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be read as a numpy archive ({shortened(str(error))}).") from None
 
 
 def _table(rows: Rows, options: TableOptions) -> pa.Table:
@@ -160,7 +172,7 @@ def score_rows(agents: Mapping[str, Any]) -> Rows:
         if isinstance(scores, Mapping):
             by_game = {str(game): list(each) for game, each in scores.items()}
         else:
-            matrix = np.asarray(scores, dtype=np.float64)
+            matrix = _matrix(agent, scores)
             if matrix.size + len(rows) > _MOST_SCORES or matrix.shape[-1] > _MOST_GAMES:
                 raise UsageError(
                     f"The scores of '{shortened(agent)}' have the shape {matrix.shape}: a matrix of runs x games has "
@@ -173,6 +185,13 @@ def score_rows(agents: Mapping[str, Any]) -> Rows:
                 for run, value in enumerate(values)
             ]
     return rows
+
+
+def _matrix(name: str, values: Any) -> Floats:
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim != 2 or not matrix.size:
+        raise ValueError(f"'{shortened(name)}' has the shape {matrix.shape} and is not a matrix")
+    return matrix
 
 
 def _column_rows(document: Mapping[str, Mapping[str, Any]]) -> Rows:
@@ -196,11 +215,16 @@ def _has(document: Any, *names: str) -> bool:
 
 _NUMBERED = "games are numbered in the order of the matrices' columns"
 _SAMPLES = "samples count as held-out levels, epochs as draws, and the log as one run"
+_LAST = "of several evaluations the last is read"
 _ROBOT = "evaluation episodes count as held-out; returns are sum_reward (--columns episode_return=success: successes)"
 #: What a document is, how that is seen, its rows, and what was taken for granted.
 _FORMATS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], Rows], str], ...] = (
     ("a log of inspect_ai", lambda d: _has(d, "eval", "samples"), _inspect_rows, _SAMPLES),
     ("LeRobot's eval_info.json", lambda d: _has(d, "per_episode") or _has(d, "per_task"), _lerobot_rows, _ROBOT),
+    ("an evaluations.npz of Stable-Baselines3",
+        lambda d: _has(d, "results", "timesteps") and _are(d.values(), np.ndarray), lambda d: [
+        {"episode_return": float(value)} for value in _matrix("results", d["results"])[-1]], _LAST),
+    ("rliable's matrices", lambda d: _has(d) and _are(d.values(), np.ndarray), score_rows, _NUMBERED),
     ("a list of rows", lambda d: isinstance(d, list) and _are(d, dict), list, ""),
     ("rliable's scores", lambda d: _has(d) and _are(d.values(), list) and _are(
         (each for rows in d.values() for each in rows), list), score_rows, _NUMBERED),
@@ -210,27 +234,6 @@ _FORMATS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], Rows], str], .
     ("lists of columns", lambda d: _has(d) and _are(d.values(), list), lambda d: [
         dict(zip(d, row, strict=True)) for row in zip(*d.values(), strict=True)], ""),
 )  # fmt: skip
-
-
-def read_npz_file(path: Path, options: TableOptions) -> RawTable:
-    """Stable-Baselines3's evaluations.npz, or rliable's matrices."""
-    try:
-        arrays = read_npz(path, most_bytes=MOST_BYTES)
-    except ValueError as error:
-        raise UsageError(f"{path} cannot be read as a numpy archive ({shortened(str(error))}).") from None
-    is_evaluation = "results" in arrays and "timesteps" in arrays
-    for name, array in {"results": arrays["results"]}.items() if is_evaluation else arrays.items():
-        if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
-            wanted = "evaluations x episodes" if is_evaluation else "runs x games"
-            raise UsageError(
-                f"{path}: '{name}' has the shape {array.shape} and is not a matrix of {wanted}: the file is neither "
-                "rliable's scores nor an evaluations.npz of Stable-Baselines3."
-            )
-    if is_evaluation:
-        note = f"of {arrays['results'].shape[0]} evaluations the last is read"
-        returns = np.asarray(arrays["results"][-1], dtype=np.float64)
-        return RawTable(pa.table({"episode_return": returns}), "episode", 1, (note,))
-    return RawTable(_table(score_rows(arrays), options), "score", 1, (_NUMBERED,))
 
 
 def read_folder(folder: Path, options: TableOptions, read: Callable[..., RawTable]) -> RawTable:

@@ -9,42 +9,41 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.grouping import Place, RunName, RunSample
-from gapfloor.analysis.planned_study import PlannedStudy, families_of
-from gapfloor.analysis.rows import Decision, Estimate, GapRow, RunGap
+from gapfloor.analysis.compared import Called, Compared, in_families
+from gapfloor.analysis.grouping import RunName, RunSample
+from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.rows import Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
 from gapfloor.statistics.components import VariancePart, components_p
 from gapfloor.statistics.conventions import GENERATOR, NAN, Ints, sem
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.families import holm, word_of
-from gapfloor.statistics.gap_calls import GAP_WORDS, Episodes, ExcessTest, call_gap_family, excess_gap
+from gapfloor.statistics.gap_calls import GAP_WORDS, ExcessTest, GapCall, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import Gap, gap
 from gapfloor.statistics.sentences import gap_is_established, may_say_played_levels_differ
-from gapfloor.text_tables import counted
 
 
 @dataclass(frozen=True)
-class GapHalves:
-    """The runs of a gap with both of their halves, before anything is tested."""
+class GapComparison(Compared):
+    """Runs on training levels and on held-out levels, with the floor on both."""
 
-    place: Place
-    labels: dict[str, Any]
-    """The labels of the row."""
-    family: str
-    both: dict[RunName, tuple[RunSample, RunSample]]
-    floors: tuple[RunSample | None, RunSample | None]
-    """The floor on training and held-out levels."""
-    found: Gap
-    """Means over runs, and the paper's tests of them."""
+    words = GAP_WORDS
 
-    distinct: dict[RunName, tuple[RunSample, RunSample]]
-    """The runs without copies."""
+    @property
+    def method(self) -> Method:
+        """The plan's method for gaps."""
+        return self.context.gap_method
 
     @cached_property
-    def levels(self) -> tuple[Ints, Ints]:
+    def levels(self) -> list[Ints]:
         """The training and held-out levels that at least one run has played; empty where seeds are unknown."""
-        trains, tests = zip(*self.both.values(), strict=True)
-        return _levels(trains), _levels(tests)
+        halves = zip(*self.runs.values(), strict=True)
+        return [
+            distinct(np.concatenate([sample.levels for sample in half]))
+            if all(sample.levels.size for sample in half)
+            else np.zeros(0, dtype=np.int64)
+            for half in halves
+        ]
 
     @property
     def n_shared(self) -> int | None:
@@ -52,176 +51,151 @@ class GapHalves:
         train, test = self.levels
         return np.intersect1d(train, test, assume_unique=True).size if train.size and test.size else None
 
-    @property
-    def floor_gap(self) -> float:
-        """The floor's own train - test; NaN without a floor."""
+    @cached_property
+    def paper_test(self) -> Gap:
+        """Means over runs, Welch per run, Fisher over runs, and a percentile bootstrap interval."""
+        trains, tests = zip(*self.runs.values(), strict=True)
+        return gap(
+            [train.level_units for train in trains],
+            [test.level_units for test in tests],
+            rng=self.context.rng(self.seed),
+            **self.context.resampling,
+        )
+
+    @cached_property
+    def recommended_test(self) -> ExcessTest:
+        """The excess over the floor's gap, over different runs, before its family is known."""
+        trains, tests = zip(*self.distinct.values(), strict=True)
+        train_floor, test_floor = (
+            None if floor is None else (floor.returns, floor.levels) for floor in self.floors
+        )
+        return excess_gap(
+            [(train.returns, train.levels) for train in trains],
+            [(test.returns, test.levels) for test in tests],
+            train_floor=train_floor,
+            test_floor=test_floor,
+            least_runs=self.context.plan.least_runs,
+        )
+
+    @staticmethod
+    def called_by_paper(family: Sequence[GapComparison]) -> list[Called]:
+        """Holm over the games."""
+        alpha, made = family[0].context.plan.floor.alpha, []
+        for one, p in zip(family, holm([one.paper_test.p_fisher for one in family]), strict=True):
+            word = word_of(
+                float(p) if one.has_enough_runs else NAN, one.paper_test.mean, GAP_WORDS, alpha=alpha
+            )
+            is_tested = word != "not tested"
+            reason = "" if is_tested else one.number_of_runs
+            found = one.paper_test
+            made.append(
+                one.called(word, float(p), len(family), reason=reason, found=found, is_possible=is_tested)
+            )
+        return made
+
+    @staticmethod
+    def called_by_recommended(family: Sequence[GapComparison]) -> list[Called]:
+        """Holm over the games; for new runs on new levels."""
+        tests = [one.recommended_test for one in family]
+        calls = call_gap_family(tests, alpha=family[0].context.plan.floor.alpha)
+        return [
+            one.called(
+                call.call, call.p_holm, call.family_size, found=call, is_possible=not call.test.not_tested,
+                reason=call.test.not_tested if call.call == "not tested" else "",
+            )
+            for one, call in zip(family, calls, strict=True)
+        ]  # fmt: skip
+
+    def row(self, called: Called) -> GapRow:
+        """The gap with its call."""
+        test, error = self.paper_test, self.paper_test.sem
+        if test.n == 1:
+            error = float(np.hypot(sem(self.samples[0].level_units), sem(self.samples[1].level_units)))
+        return GapRow(
+            **self.labels,
+            train=test.train,
+            train_sem=test.train_sem,
+            test=test.test,
+            test_sem=test.test_sem,
+            gap=test.mean,
+            gap_sem=error,
+            decision=called.decision,
+            **self._floor_gap(),
+            n_levels_played=(self.levels[0].size, self.levels[1].size),
+            n_shared=self.n_shared,
+            runs=tuple(
+                RunGap(agent=name.agent, seed=name.seed, train=run.train, test=run.test, gap=run.gap, p=run.p)
+                for name, run in zip(self.runs, test.runs, strict=True)
+            ),
+            **(self._recommended if isinstance(called.found, GapCall) else self._paper)(called),
+        )
+
+    def _paper(self, called: Called) -> dict[str, Any]:
+        test: Gap = called.found
+        return {
+            "estimate": Estimate(
+                value=test.mean, se=test.sem, low=test.ci[0], high=test.ci[1], confidence=test.confidence,
+                p=test.p_fisher, method="paper",
+            ),
+            "stouffer_z": test.stouffer_z,
+            "is_established": called.decision.call == "train higher" and not self.n_shared,
+            "levels_differ": called.decision.call in GAP_WORDS,
+        }  # fmt: skip
+
+    def _recommended(self, called: Called) -> dict[str, Any]:
+        call: GapCall = called.found
+        return {
+            "estimate": Estimate(
+                value=call.test.excess, se=call.test.se, low=call.interval[0], high=call.interval[1],
+                confidence=call.confidence, p=call.test.p, estimand=GENERATOR, method="recommended",
+            ),
+            "slope": call.test.slope,
+            "n_levels": call.test.n_levels,
+            "is_established": gap_is_established(call) and not self.n_shared,
+            "levels_differ": may_say_played_levels_differ(call),
+        }  # fmt: skip
+
+    def _floor_gap(self) -> dict[str, Any]:
+        """The floor's own gap, with both samples' errors, and its p with Bonferroni's correction over the games."""
         train, test = self.floors
-        return train.mean - test.mean if train is not None and test is not None else NAN
+        if train is None or test is None:
+            return {}
+        found = {"floor_gap": train.mean - test.mean}
+        if min(train.units.size, test.units.size) < 2:
+            return found
+        errors = [sem(np.sort(floor.units)) for floor in (train, test)]
+        parts = [
+            VariancePart(error**2, floor.returns.size - 1)
+            for error, floor in zip(errors, (train, test), strict=True)
+        ]
+        games = sum(place.budget == self.place.budget for place in self.context.study.places)
+        return {
+            **found,
+            "floor_gap_sem": float(np.hypot(errors[0], errors[1])),
+            "floor_gap_p": float(min(1.0, components_p(found["floor_gap"], parts) * games)),
+        }
 
 
-def gap_families(context: PlannedStudy) -> list[list[GapHalves]]:
+def gap_families(context: PlannedStudy) -> list[list[GapComparison]]:
     """The gap of every game, budget and rule, of each of the plan's pools, by families of tests."""
     study, found = context.study, []
     for agent in context.pools:
         for place, rule in [(place, rule) for place in study.places for rule in study.rules]:
-            both = study.halves(place, rule, agent=agent)
-            if not both:
-                continue
-            names = (agent,) if agent is not None else ()
-            row = context.row(
-                "gap", place, n=len(both), rules=(rule,), unnamed=context.beyond_looks, names=names
-            )
-            naming = context.naming(place, (rule,), unnamed=context.beyond_looks)
-            values = {"rule": rule, "budget": place.budget}
-            family = naming.family_of("gap", *(values[name] for name in context.plan.gaps.family), *names)
-            test = gap(
-                [train.level_units for train, _ in both.values()],
-                [test.level_units for _, test in both.values()],
-                rng=context.rng(row["seed"]),
-                **context.resampling,
-            )
-            found.append(
-                GapHalves(
-                    place=place,
-                    labels={**row, "rule": rule, "agent": agent},
-                    family=family,
-                    both=both,
-                    floors=(context.floor(place, "train"), context.floor(place, "test")),
-                    found=test,
-                    distinct=study.distinct(both, place),
+            both: dict[RunName, tuple[RunSample, ...]] = {**study.halves(place, rule, agent=agent)}
+            if both:
+                names = (agent,) if agent is not None else ()
+                values = {"rule": rule, "budget": place.budget}
+                family = [values[name] for name in context.plan.gaps.family]
+                found.append(
+                    GapComparison(
+                        context=context,
+                        labels=context.row(
+                            "gap", place, n=len(both), rules=(rule,), agent=agent, names=names
+                        ),
+                        family=context.naming(place, (rule,)).family_of("gap", *family, *names),
+                        runs=both,
+                        floors=(context.floor(place, "train"), context.floor(place, "test")),
+                        distinct=study.distinct(both, place),
+                    )
                 )
-            )
-    families = families_of(found, lambda one: (one.family, one.place.mode))
-    return [[found[i] for i in members] for members in families]
-
-
-def gap_rows(
-    context: PlannedStudy, families: Sequence[Sequence[GapHalves]], *, method: Method | None = None
-) -> tuple[GapRow, ...]:
-    """The gap of every game, budget and rule, with the calls of one method (the plan's)."""
-    make = _recommended_rows if (method or context.gap_method) == "recommended" else _paper_rows
-    return context.in_order(row for family in families for row in make(context, family))
-
-
-def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
-    """The paper's tests: Welch per run, Fisher over runs, Holm over games; percentile bootstrap intervals."""
-    rows = []
-    for one, p in zip(family, holm([one.found.p_fisher for one in family]), strict=True):
-        test = one.found
-        has_enough = len(one.distinct) >= context.plan.least_runs
-        word = word_of(float(p) if has_enough else NAN, test.mean, GAP_WORDS, alpha=context.plan.floor.alpha)
-        is_tested = word != "not tested"
-        rows.append(
-            GapRow(
-                **_shared(context, one),
-                estimate=Estimate(
-                    value=test.mean, se=test.sem, low=test.ci[0], high=test.ci[1], confidence=test.confidence,
-                    p=test.p_fisher, method="paper",
-                ),
-                decision=Decision(
-                    call=word,
-                    p_adjusted=float(p) if is_tested else NAN,
-                    family=one.family,
-                    family_size=len(family),
-                    reason="" if is_tested else counted(len(one.distinct), "run"),
-                ),
-                stouffer_z=test.stouffer_z,
-                is_established=word == "train higher" and not one.n_shared,
-                levels_differ=word in ("train higher", "test higher"),
-            )
-        )  # fmt: skip
-    return rows
-
-
-def _recommended_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
-    """The recommended tests (docs/methods.md): the excess over the floor's gap, for new runs on new levels."""
-    calls = call_gap_family([excess(context, one) for one in family], alpha=context.plan.floor.alpha)
-    rows = []
-    for one, call in zip(family, calls, strict=True):
-        test = call.test
-        is_tested = call.call != "not tested"
-        rows.append(
-            GapRow(
-                **_shared(context, one),
-                estimate=Estimate(
-                    value=test.excess, se=test.se, low=call.interval[0], high=call.interval[1],
-                    confidence=call.confidence, p=test.p, estimand=GENERATOR, method="recommended",
-                ),
-                decision=Decision(
-                    call=call.call,
-                    p_adjusted=call.p_holm,
-                    family=one.family,
-                    family_size=call.family_size,
-                    reason="" if is_tested else test.not_tested,
-                ),
-                slope=test.slope,
-                n_levels=test.n_levels,
-                is_established=gap_is_established(call) and not one.n_shared,
-                levels_differ=may_say_played_levels_differ(call),
-            )
-        )  # fmt: skip
-    return rows
-
-
-def _shared(context: PlannedStudy, one: GapHalves) -> dict[str, Any]:
-    """The fields that do not depend on the method."""
-    found, error = one.found, one.found.sem
-    if found.n == 1:
-        train, test = next(iter(one.both.values()))
-        error = float(np.hypot(sem(train.level_units), sem(test.level_units)))
-    return {
-        **one.labels,
-        "train": found.train,
-        "train_sem": found.train_sem,
-        "test": found.test,
-        "test_sem": found.test_sem,
-        "gap": found.mean,
-        "gap_sem": error,
-        "floor_gap": one.floor_gap,
-        **_floor_gap_error(context, one),
-        "n_levels_played": (one.levels[0].size, one.levels[1].size),
-        "n_shared": one.n_shared,
-        "runs": tuple(
-            RunGap(agent=name.agent, seed=name.seed, train=run.train, test=run.test, gap=run.gap, p=run.p)
-            for name, run in zip(one.both, found.runs, strict=True)
-        ),
-    }
-
-
-def excess(context: PlannedStudy, one: GapHalves) -> ExcessTest:
-    """The recommended test of a gap, over different runs, before its family is known."""
-    train_floor, test_floor = (None if floor is None else _episodes(floor) for floor in one.floors)
-    return excess_gap(
-        [_episodes(train) for train, _ in one.distinct.values()],
-        [_episodes(test) for _, test in one.distinct.values()],
-        train_floor=train_floor,
-        test_floor=test_floor,
-        least_runs=context.plan.least_runs,
-    )
-
-
-def _levels(samples: Sequence[RunSample]) -> Ints:
-    if not all(sample.levels.size for sample in samples):
-        return np.zeros(0, dtype=np.int64)
-    return distinct(np.concatenate([sample.levels for sample in samples]))
-
-
-def _episodes(sample: RunSample) -> Episodes:
-    return sample.returns, sample.levels
-
-
-def _floor_gap_error(context: PlannedStudy, one: GapHalves) -> dict[str, float]:
-    """Whether random play differs between the level sets: both samples' errors, Bonferroni over the games."""
-    train, test = one.floors
-    if train is None or test is None or min(train.units.size, test.units.size) < 2:
-        return {}
-    errors = [sem(np.sort(floor.units)) for floor in (train, test)]
-    parts = [
-        VariancePart(error**2, floor.returns.size - 1)
-        for error, floor in zip(errors, (train, test), strict=True)
-    ]
-    games = sum(place.budget == one.place.budget for place in context.study.places)
-    return {
-        "floor_gap_sem": float(np.hypot(errors[0], errors[1])),
-        "floor_gap_p": float(min(1.0, components_p(one.floor_gap, parts) * games)),
-    }
+    return in_families(found)

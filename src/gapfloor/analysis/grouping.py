@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gapfloor.analysis.labels import Label, combined_codes, natural_key, stable_
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.census import level_means, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
+from gapfloor.statistics.distinct import distinct
 
 AnySample = TypeVar("AnySample")
 #: A run that shares so many unusual episodes with another one, and this share of its own, is a copy.
@@ -160,6 +161,12 @@ class RunSample:
         return {name: int(counts[i]) for i, name in enumerate(self.draws)}
 
 
+def levels_of(samples: Iterable[RunSample]) -> Ints:
+    """The different levels that samples were played on, as far as they are known."""
+    levels = [sample.levels for sample in samples if sample.levels.size]
+    return distinct(np.concatenate(levels)) if levels else np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class StudyEpisodes:
     """All samples, with the labels in the order in which results are written."""
@@ -174,6 +181,12 @@ class StudyEpisodes:
     draws: tuple[str, ...]
     agents: tuple[str, ...]
     n_cells: int
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The names of everything that was measured, in the order of results."""
+        names = ("games", "budgets", "agents", "rules", "level_sets", "draws")
+        return {name: getattr(self, name) for name in names}
 
     def runs(
         self, place: Place, rule: str, level_set: str, *, agent: str | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from gapfloor.analysis.registry_entries import folded, shipped_data, shipped_registry
 from gapfloor.analysis.rows import ReturnRow
@@ -14,34 +13,20 @@ from gapfloor.statistics.conventions import LARGEST
 from gapfloor.tables.cells import Cell, empty_cell, mean_sem
 from gapfloor.tables.column import Column
 
-
-@dataclass(frozen=True)
-class KnownFloor:
-    """What the package's own data and the paper say about a floor; pairs of mean and standard error."""
-
-    shipped: tuple[float, float] | None
-    paper: tuple[float, float] | None
+#: Where floors of ProcGen are known from -> their place in `data/floors.json`.
+_KNOWN = {"shipped": "measured", "paper": "paper"}
 
 
-def shipped_procgen_floor(row: ReturnRow) -> KnownFloor | None:
-    """The known floor of the same game, mode and levels under the uniform policy in ProcGen, if there is one."""
+def shipped_procgen_floors(row: ReturnRow) -> dict[str, tuple[float, float]]:
+    """Mean and standard error of the same floor in ProcGen, as the package's own data and the paper have them."""
     if row.reference != "uniform" or row.engine.split(" ")[0] != "procgen":
-        return None
-    document = shipped_data("floors.json")
-    place = [row.game, row.mode, row.levels]
-    shipped = [entry for entry in document["measured"]["floors"] if _place(entry) == place]
-    paper = [entry for entry in document["paper"]["floors"] if _place(entry) == place]
-    if not shipped and not paper:
-        return None
-    return KnownFloor(_pair(shipped), _pair(paper))
-
-
-def _place(entry: dict[str, Any]) -> list[str]:
-    return [entry["game"], entry["mode"], entry["levels"]]
-
-
-def _pair(entries: list[dict[str, Any]]) -> tuple[float, float] | None:
-    return (entries[0]["mean"], entries[0]["sem"]) if entries else None
+        return {}
+    return {
+        name: (entry["mean"], entry["sem"])
+        for name, key in _KNOWN.items()
+        for entry in shipped_data("floors.json")[key]["floors"]
+        if (entry["game"], entry["mode"], entry["levels"]) == (row.game, row.mode, row.levels)
+    }
 
 
 @dataclass(frozen=True)
@@ -141,8 +126,8 @@ def parse_number(text: str) -> float:
 
 def _known(name: str) -> Callable[[ReturnRow], Cell]:
     def cell(row: ReturnRow) -> Cell:
-        pair = getattr(shipped_procgen_floor(row), name, None)
-        return mean_sem(*pair) if pair else empty_cell(2)
+        found = shipped_procgen_floors(row)
+        return mean_sem(*found[name]) if name in found else empty_cell(2)
 
     return cell
 

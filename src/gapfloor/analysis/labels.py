@@ -25,24 +25,15 @@ _LEADING_DIGITS = re.compile(r"[0-9]+")
 def label_codes(column: pa.ChunkedArray) -> Label:
     """The codes of a column; names are sorted, so that codes do not depend on the order of rows."""
     if not pa.types.is_dictionary(column.type):
-        column = _hashable(column).dictionary_encode()
-    column = column.unify_dictionaries()
-    values = column.chunk(0).dictionary
-    names = [*label_text(values).to_pylist(), ""]
-    present = np.zeros(len(names), dtype=bool)
-    for chunk in column.chunks:
-        present[_indices(chunk, missing=len(values))] = True
-    kept = sorted(
-        {name for name, is_present in zip(names, present, strict=True) if is_present}, key=natural_key
-    )
-    place = {name: i for i, name in enumerate(kept)}
-    rank = np.array([place.get(name, 0) for name in names], dtype=_code_type(len(kept)))
-    codes: Ints = np.empty(len(column), dtype=rank.dtype)
-    start = 0
-    for chunk in column.chunks:
-        np.take(rank, _indices(chunk, missing=len(values)), out=codes[start : start + len(chunk)])
-        start += len(chunk)
-    return codes, tuple(kept)
+        kind = column.type
+        is_plain = pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        column = (column if is_plain else column.cast(pa.string())).dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks()
+    names = [*label_text(encoded.dictionary).to_pylist(), ""]
+    indices = encoded.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int32()), len(names) - 1)
+    return _labelled(np.asarray(indices), names)
 
 
 def label_text(values: pa.Array) -> pa.Array:
@@ -57,28 +48,13 @@ def label_text(values: pa.Array) -> pa.Array:
 def relabelled(label: Label, rename: Callable[[str], str]) -> Label:
     """A label with its names rewritten; names that become equal share a code."""
     codes, names = label
-    renamed = [rename(name) for name in names]
-    kept = sorted(set(renamed), key=natural_key)
-    place = np.array([kept.index(name) for name in renamed], dtype=_code_type(len(kept)))
-    return place[codes], tuple(kept)
-
-
-def constant_label(name: str, n_rows: int) -> Label:
-    """One name for every row."""
-    return np.zeros(n_rows, dtype=np.int8), (name,)
+    return _labelled(codes, [rename(name) for name in names])
 
 
 def marked(label: Label, rows: np.ndarray[Any, np.dtype[np.bool_]], name: str) -> Label:
-    """A label with `name` in some rows; names that no row has any more are dropped."""
+    """A label with `name` in some rows."""
     codes, names = label
-    if name not in names:
-        names = (*names, name)
-        codes = codes.astype(_code_type(len(names)))
-    codes = np.where(rows, codes.dtype.type(names.index(name)), codes)
-    present = np.bincount(codes, minlength=len(names)) > 0
-    kept = sorted((name for name, there in zip(names, present, strict=True) if there), key=natural_key)
-    rank = np.array([kept.index(n) if n in kept else 0 for n in names], dtype=codes.dtype)
-    return rank[codes], tuple(kept)
+    return _labelled(np.where(rows, len(names), codes), [*names, name])
 
 
 def is_named(label: Label, name: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -135,18 +111,11 @@ def natural_key(text: str) -> tuple[Any, ...]:
     return (0, len(digits), digits, text)
 
 
-def _hashable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = column.type
-    plain = pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return column if plain else column.cast(pa.string())
-
-
-def _indices(chunk: pa.DictionaryArray, *, missing: int) -> Ints:
-    indices = chunk.indices
-    if indices.null_count:
-        indices = pc.fill_null(indices.cast(pa.int32()), missing)
-    return np.asarray(indices.to_numpy(zero_copy_only=False))
-
-
-def _code_type(n: int) -> Any:
-    return np.int8 if n <= 1 << 7 else np.int16 if n <= 1 << 15 else np.int32
+def _labelled(codes: Ints, names: Sequence[str]) -> Label:
+    """A label of codes and their names: names that no row has are dropped, equal ones share a code."""
+    present = np.bincount(codes, minlength=len(names)) > 0
+    kept = sorted({name for name, there in zip(names, present, strict=True) if there}, key=natural_key)
+    place = {name: at for at, name in enumerate(kept)}
+    small = np.int8 if len(kept) <= 1 << 7 else np.int16 if len(kept) <= 1 << 15 else np.int32
+    rank: Ints = np.array([place.get(name, 0) for name in names], dtype=small)
+    return rank[codes], tuple(kept)

@@ -60,7 +60,7 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
         leakage: what `gapfloor levels` found (`gapfloor.levels.overlap.read_leakage`).
     """
     study = group(read_inputs(source), paper_plan())
-    context = PlannedStudy.without_plan(study)
+    context = PlannedStudy(study, paper_plan())
     rows: list[LeakedGap] = []
     for place in study.places:
         overlap = leakage.of(place.game, place.mode)
@@ -108,10 +108,8 @@ def _rows(
         yield LeakedGap(
             **context.row(
                 "leaked gap", place, n=0 if rule == FLOOR_RULE else len(halves), rules=(rule,),
-                names=(agent or "", left_out),
+                agent=agent, names=(agent or "", left_out),
             ),
-            agent=agent,
-            rule=rule,
             train=float(trains.mean()),
             train_sem=_sem(trains),
             test=float(tests.mean()),

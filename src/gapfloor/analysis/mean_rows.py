@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gapfloor.analysis.apply import plan_used, resolve_plan
@@ -23,12 +23,12 @@ from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
 from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
 from gapfloor.analysis.summaries import Summaries, Summary
 from gapfloor.errors import UsageError
-from gapfloor.plan.model import content_hash, paper_plan
+from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
 from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.reference_calls import holm_divisors
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 #: Agents that are the floor where the user names none.
 _FLOOR_NAMES = ("random", "uniform", "randompolicy", "randomagent", "uniformrandom", "floor")
@@ -56,15 +56,14 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
     if not runs:
         raise UsageError("The table has no rows besides the floor's.")
     study = _study(runs, mode)
-    digest = locked.hash if locked is not None else content_hash(content)
-    context = PlannedStudy(study, content, digest, locked, pools=study.agents)
-    floor_of = _floors([row for row in rows if _is_floor(row, floor)], floor, mode)
+    context = PlannedStudy(study, content, locked, pools=study.agents)
+    own = [row for row in rows if _is_floor(row, floor)]
     compared = []
     problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]
     floors: dict[tuple[str, str], StatedFloor] = {}
     for row in runs:
         key = (row.game, row.level_set)
-        found = floors.get(key) or floor_of(row)
+        found = floors.get(key) or _floor_of(row, own, floor, mode)
         if found is None:
             what = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
             problems.append(Problem(kind="no floor", where=", ".join(key), what=what))
@@ -91,19 +90,14 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
             plan_used(context),
             primary_rule=primary if primary in study.rules else study.rules[0],
         ),
-        source=SourceSummary(
-            n_episodes=0, n_cells=0, n_runs=_count_runs(runs), n_floor_episodes=0, games=study.games,
-            budgets=study.budgets, agents=study.agents, rules=study.rules, level_sets=study.level_sets, draws=(),
-            has_level_seeds=False, has_cell_records=False, extra_columns=(),
-        ),
+        source=SourceSummary(n_runs=_count_runs(runs), **study.labels),
         floors=tuple(_floor_row(context, key, found) for key, found in floors.items()),
         floor_comparisons=found_rows,
         agent_floor_comparisons=found_rows,
         call_counts=call_counts(found_rows),
         problems=tuple(dict.fromkeys(problems)),
-        reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
-        screen_summaries=(),
-    )  # fmt: skip
+        gaps=(),
+    )
 
 
 def _count_runs(rows: Sequence[Summary]) -> int:
@@ -135,29 +129,23 @@ def _is_floor(row: Summary, floor: str) -> bool:
     return re.sub(r"[\W_]", "", row.agent.lower()) in _FLOOR_NAMES or row.rule.lower() in _FLOOR_NAMES
 
 
-def _floors(own: Sequence[Summary], floor: str, mode: str) -> Callable[[Summary], StatedFloor | None]:
-    """How the floor of a row is found: in the table, as stated, or among those that ship with gapfloor."""
+def _floor_of(row: Summary, own: Sequence[Summary], floor: str, mode: str) -> StatedFloor | None:
+    """The floor of a row: in the table, as stated, or among those that ship with gapfloor."""
     if own:
-        by_game = {(row.game, row.level_set): row for row in own}
-
-        def in_table(row: Summary) -> StatedFloor | None:
-            found = by_game.get((row.game, row.level_set))
-            return StatedFloor(found.mean, found.sem, found.n, "") if found is not None else None
-
-        return in_table
+        same = [each for each in own if (each.game, each.level_set) == (row.game, row.level_set)]
+        return StatedFloor(same[-1].mean, same[-1].sem, same[-1].n, "") if same else None
     if floor and floor != "registry":
         stated = stated_floors(floor)
-        return lambda row: stated.get(row.game) or stated.get("")
-
-    return lambda row: find_known_floor(row.game, mode, row.level_set)
+        return stated.get(row.game) or stated.get("")
+    return find_known_floor(row.game, mode, row.level_set)
 
 
 def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:
     game, level_set = key
     place = Place(game, context.study.modes[0], "")
     return ReturnRow(
-        **context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)),
-        reference=FLOOR_RULE, level_set=level_set, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
+        **{**context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)), "rule": ""},
+        reference=FLOOR_RULE, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
         n_levels=0,
     )  # fmt: skip
 
@@ -191,13 +179,11 @@ def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]
                 n=row.n,
                 rules=(row.rule,),
                 level_sets=(row.level_set,),
+                agent=row.agent,
                 names=(row.agent,),
             )
             yield ComparisonRow(
                 **labels,
-                agent=row.agent,
-                rule=row.rule,
-                level_set=row.level_set,
                 mean=row.mean,
                 sem=row.sem,
                 floor=floor.mean,

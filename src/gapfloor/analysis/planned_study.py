@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from gapfloor.analysis.grouping import Place, RunSample, StudyEpisodes
 from gapfloor.analysis.rows import Row, Status
 from gapfloor.plan.lock import LockedPlan
-from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
+from gapfloor.plan.model import Method, Plan, content_hash
 from gapfloor.statistics.conventions import MarginRule
 from gapfloor.statistics.families import holm
 
@@ -44,17 +45,15 @@ class PlannedStudy:
 
     study: StudyEpisodes
     plan: Plan
-    plan_hash: str
-    locked: LockedPlan | None
+    locked: LockedPlan | None = None
     """None: no plan was given, the built-in one is used."""
     pools: tuple[str | None, ...] = (None,)
     """Whose runs are one sample: an agent's, or (None) those of all agents together."""
 
-    @classmethod
-    def without_plan(cls, study: StudyEpisodes, **more: Any) -> PlannedStudy:
-        """The study under the built-in plan: every result is exploratory."""
-        plan = paper_plan()
-        return cls(study, plan, content_hash(plan), None, **more)
+    @cached_property
+    def plan_hash(self) -> str:
+        """The hash of what the plan says."""
+        return self.locked.hash if self.locked is not None else content_hash(self.plan)
 
     @property
     def floor_method(self) -> Method:
@@ -69,15 +68,6 @@ class PlannedStudy:
     def _method(self, named: Method | None) -> Method:
         # A plan without the setting was written for the paper's tests.
         return named or ("recommended" if self.locked is None else "paper")
-
-    @property
-    def beyond_looks(self) -> str:
-        """Why a test that is not a comparison with the floor is not named by a plan with looks, or nothing."""
-        if self.plan.floor.looks is None:
-            return ""
-        return (
-            "the plan's looks are about calls against the floor; here the number of runs depends on the data"
-        )
 
     def margin(self, *samples: RunSample) -> MarginRule:
         """The plan's margin of equivalence for these samples of returns.
@@ -96,6 +86,11 @@ class PlannedStudy:
     def resampling(self) -> dict[str, Any]:
         """The plan's interval settings, as keyword arguments of the statistics."""
         return {"confidence": self.plan.intervals.confidence, "n_resamples": self.plan.intervals.resamples}
+
+    @cached_property
+    def for_calls(self) -> PlannedStudy:
+        """The same for calls alone, without resampled intervals."""
+        return replace(self, plan=replace(self.plan, intervals=replace(self.plan.intervals, resamples=1)))
 
     def in_order(self, rows: Iterable[PooledRow]) -> tuple[PooledRow, ...]:
         """Rows in the order of results: by agent, then place, rule and level set."""
@@ -166,10 +161,11 @@ class PlannedStudy:
         n: int,
         rules: Sequence[str],
         level_sets: Sequence[str] = BOTH,
+        agent: str | None = None,
         names: Sequence[str] = (),
         unnamed: str = "",
     ) -> dict[str, Any]:
-        """The fields that every result shares, as keyword arguments.
+        """The fields that every result shares, as keyword arguments; a row about both level sets names none.
 
         Its seed is the plan's, mixed with the row's names, so that no row depends on another; it stays below 2^53, the
         largest whole number that every JSON reader keeps.
@@ -178,12 +174,20 @@ class PlannedStudy:
         text = "|".join((str(self.plan.intervals.seed), kind, *place, *rules, *level_sets, *names))
         return {
             **place._asdict(),
+            "agent": agent,
+            "rule": rules[0],
+            "level_set": level_sets[0] if len(level_sets) == 1 else "",
             "n": n,
             "seed": int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big"),
             "plan_hash": naming.plan_hash,
             "status": naming.status,
             "exploratory_reason": naming.reason,
         }
+
+
+def other_method(method: Method) -> Method:
+    """The method that was not chosen."""
+    return "paper" if method == "recommended" else "recommended"
 
 
 def families_of(rows: Sequence[AnyRow], family: Callable[[AnyRow], Any]) -> list[list[int]]:

@@ -17,8 +17,10 @@ from typing import Any
 
 from gapfloor.errors import UsageError, nearest_names
 from gapfloor.settings import from_table, to_table
-from gapfloor.tables.cells import formatted
-from gapfloor.text_tables import ReadableResult, Table, counted, table_of
+from gapfloor.tables.cells import counted, formatted
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,29 +37,7 @@ def analysis_size(results: AnalysisResults) -> str:
     )
     pooled = " The plan pools the runs of all agents." if plan.pooled and len(source.agents) > 1 else ""
     no_key = f" {NO_KEY}." if plan.locked_at else ""
-    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{no_key}{pooled}{_next_runs(results)}"
-
-
-def _next_runs(results: AnalysisResults) -> str:
-    """Which games of a plan with looks need more runs, by the calls of its primary rule on held-out levels."""
-    plan = results.plan
-    if not plan.looks:
-        return ""
-    deciding = [
-        row
-        for row in results.floor_comparisons
-        if row.look is not None and (row.rule, row.level_set) == (plan.primary_rule, "test")
-    ]
-    looks = ", ".join(map(str, plan.looks))
-    needed = [
-        f"{row.game}{f' at {row.budget}' if row.budget else ''} {row.look.more_runs}"
-        for row in deciding
-        if row.look is not None and row.look.more_runs
-    ]
-    train = (
-        f"Runs to train before the next look: {', '.join(needed)}." if needed else "No game needs more runs."
-    )
-    return f" Looks at {looks} runs. {train}" if deciding else f" Looks at {looks} runs."
+    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{no_key}{pooled}"
 
 
 def floor_table(rows: Sequence[ReturnRow], *, known: bool = False) -> Table:

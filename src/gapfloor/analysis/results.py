@@ -27,8 +27,8 @@ from gapfloor.analysis.rows import (
 )
 from gapfloor.plan.model import LEAST_RUNS, Method
 from gapfloor.statistics.conventions import Pair
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import ReadableResult
 
 #: Problems shown before the rest is counted.
 MOST_PROBLEMS = 20
@@ -70,11 +70,11 @@ class PlanUsed:
     """Its name."""
     hash: str
     """SHA-256 of the text that was locked."""
-    status: Status
+    status: Status = "exploratory"
     """Of what the plan names."""
-    locked_at: str
+    locked_at: str = ""
     """ISO time, empty if never locked."""
-    cells_seen: int | None
+    cells_seen: int | None = None
     """Cells of the study seen when it was locked; None if never locked."""
     seen_in: str = ""
     """Where these cells were counted, or that the number was declared."""
@@ -100,8 +100,6 @@ class PlanUsed:
     """Which method makes the calls against a reference: paper or recommended."""
     gap_method: Method = "paper"
     """Which method makes the calls of gaps."""
-    looks: tuple[int, ...] = ()
-    """Numbers of runs at which a growing study is looked at; empty if there is one analysis at the end."""
     least_runs: int = LEAST_RUNS
     """With fewer different runs nothing is tested."""
     leaves_open: tuple[str, ...] = ()
@@ -126,13 +124,13 @@ class PlanUsed:
 class SourceSummary:
     """What was read."""
 
-    n_episodes: int
+    n_episodes: int = 0
     """Episodes read."""
-    n_cells: int
+    n_cells: int = 0
     """Cells read."""
     n_runs: int
     """Different runs among them."""
-    n_floor_episodes: int
+    n_floor_episodes: int = 0
     """Episodes of the uniform reference among them."""
     games: tuple[str, ...]
     """The games, in the order of the tables."""
@@ -146,11 +144,11 @@ class SourceSummary:
     """The level sets."""
     draws: tuple[str, ...]
     """Seeds of the level draws."""
-    has_level_seeds: bool
+    has_level_seeds: bool = False
     """Whether episodes say which level they were on."""
-    has_cell_records: bool
+    has_cell_records: bool = False
     """Whether entropies and action counts came with the episodes."""
-    extra_columns: tuple[str, ...]
+    extra_columns: tuple[str, ...] = ()
     """Columns that were not needed, kept with the episodes."""
 
 
@@ -187,25 +185,25 @@ class AnalysisResults(ReadableResult):
     """The calls, one agent at a time; of all agents together where the plan pools them."""
     agent_floor_comparisons: tuple[ComparisonRow, ...]
     """One agent at a time (the paper's enc.*.z); Holm within agent, rule, level set, budget."""
-    reference_comparisons: tuple[ComparisonRow, ...]
+    reference_comparisons: tuple[ComparisonRow, ...] = ()
     """Against stricter references than the uniform floor, where the data hold any; exploratory."""
     gaps: tuple[GapRow, ...]
     """Gaps: one row per game, budget and rule."""
-    pairs: tuple[RuleDifferenceRow, ...]
+    pairs: tuple[RuleDifferenceRow, ...] = ()
     """Differences between two rules of the same runs."""
-    encoders: tuple[AgentDifferenceRow, ...]
+    encoders: tuple[AgentDifferenceRow, ...] = ()
     """Differences between two agents."""
-    agents: tuple[AgentRow, ...]
+    agents: tuple[AgentRow, ...] = ()
     """Every agent's returns."""
-    screen: tuple[ScreenRow, ...]
+    screen: tuple[ScreenRow, ...] = ()
     """The entropy screen."""
-    disagreements: tuple[DisagreementRow, ...]
+    disagreements: tuple[DisagreementRow, ...] = ()
     """How often a rule differs from argmax."""
-    normalised: tuple[ScoreRow, ...]
+    normalised: tuple[ScoreRow, ...] = ()
     """Normalised scores."""
     call_counts: tuple[CallCount, ...]
     """The calls counted over a family."""
-    screen_summaries: tuple[ScreenSummary, ...]
+    screen_summaries: tuple[ScreenSummary, ...] = ()
     """Flagged games counted."""
     sensitivity: tuple[SensitivityRow, ...] = ()
     """What other estimators say about the comparisons with the floor and the gaps."""

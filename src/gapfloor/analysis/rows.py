@@ -14,7 +14,6 @@ from gapfloor.json_values import ABSENT_IF_NONE
 from gapfloor.statistics.conventions import NAN, Call, Tier
 from gapfloor.statistics.estimate import Estimate as Estimate
 from gapfloor.statistics.gap_calls import GapWord
-from gapfloor.statistics.looks import LookAdvice
 from gapfloor.statistics.screen import Tiers
 
 Status = Literal["pre-registered", "pre-specified", "exploratory"]
@@ -91,8 +90,6 @@ class ReturnRow(Row):
     """Number of distinct levels played; 0 where level seeds are unknown."""
     n_networks: int = 1
     """Networks behind a reference."""
-    sem_clustered: float = NAN
-    """Standard error with episodes clustered by level (estimand: the generator)."""
     levels: str = ""
     """The level set as a range, e.g. 0:200, or `all`; empty where it is not recorded."""
     engine: str = ""
@@ -113,20 +110,6 @@ class Equivalence:
     """False where the reference's own error rules equivalence out, however many runs there are."""
     runs_allow: bool = True
     """False where the runs' own error rules it out, however many episodes the reference has."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LookStep:
-    """Where a comparison is in a plan with looks."""
-
-    runs: int
-    """Different runs there are."""
-    runs_used: int
-    """Different runs at the look that decides, in the order of their seeds; 0 before the first look."""
-    advice: LookAdvice
-    """stop: called, stop: all looks used, or continue."""
-    more_runs: int
-    """Runs to add before the next look; 0 if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +140,6 @@ class ComparisonRow(Row):
     """Runs that repeat another run; the recommended method leaves them out."""
     widened: Literal["", "upper", "lower", "both"] = ""
     """Which limits of the interval were moved outwards because run values may be skewed."""
-    look: LookStep | None = field(default=None, metadata=ABSENT_IF_NONE)
-    """Which runs the call is made with, if the plan has looks."""
 
     @property
     def call(self) -> str:
@@ -195,8 +176,8 @@ class RunGap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapRow(Row):
-    """Train - test over runs under one rule; `n` counts runs that have both halves."""
+class HalvesRow(Row):
+    """Returns on training and on held-out levels of the same runs under one rule; `n` counts runs that have both."""
 
     train: float
     """Mean return on training levels."""
@@ -210,6 +191,12 @@ class GapRow(Row):
     """Mean over runs of train - test."""
     gap_sem: float
     """Its standard error over runs; over episodes if there is one run, over levels in a sweep or a curve."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapRow(HalvesRow):
+    """Train - test over runs under one rule."""
+
     estimate: Estimate
     """What was tested: the gap (paper), or the gap minus slope times the floor's gap (recommended)."""
     decision: Decision
@@ -264,8 +251,6 @@ class RuleDifferenceRow(Row):
     """Number of runs in which the first rule gives more (the paper's ks)."""
     runs_second_higher: int = 0
     """Number of runs in which the second rule gives more (the paper's kg)."""
-    p_sign_flip: float = NAN
-    """p of the exact sign-flip test of the runs' differences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,21 +284,9 @@ class AgentDifferenceRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentRow(Row):
+class AgentRow(HalvesRow):
     """One agent's returns under one rule, as in the paper's per-encoder tables; `n` counts its runs."""
 
-    train: float
-    """Mean return on training levels."""
-    train_sem: float
-    """Its standard error over runs."""
-    test: float
-    """Mean return on held-out levels."""
-    test_sem: float
-    """Its standard error over runs."""
-    gap: float
-    """train - test, of the same runs under the same rule."""
-    gap_sem: float
-    """Standard error of the gap over runs."""
     z_train: float
     """Against the floor: (mean - floor) / sqrt(SEM^2 + floor SEM^2)."""
     z_test: float
@@ -334,33 +307,19 @@ class OtherCall:
 
 @dataclass(frozen=True, kw_only=True)
 class SensitivityRow(Row):
-    """What other estimators and assumptions say about a comparison with the floor (train, test) or about a gap."""
+    """What new levels and other choices say about a comparison with the floor (train, test) or about a gap."""
 
     quantity: Quantity
     """train, test or gap."""
-    t_low: float = NAN
-    """Lower end of Student's interval over runs. Estimand: these levels."""
-    t_high: float = NAN
-    """Upper end."""
-    p_sign_flip: float = NAN
-    """p of the exact sign-flip test over runs, which assumes no shape but symmetry."""
-    p_sign_flip_smallest: float = NAN
-    """The smallest p that this number of runs allows."""
     generator: Estimate
     """The same difference with runs and levels crossed. Estimand: the generator of levels."""
     generator_p_adjusted: float = NAN
     """Its p after Holm's correction over the family."""
     level_variance_share: float = NAN
     """Between-level variance over total episode variance of the policy (0 = levels do not matter)."""
-    floor_sem_clustered: float = NAN
-    """Standard error of the floor with episodes clustered by level."""
     minimum_detectable: float = NAN
     """Smallest difference above the reference (or gap) found with 80% power at the family's hardest Holm step (alpha /
     m), by the method that makes the calls; NaN where there is none."""
-    new_run_low: float = NAN
-    """Lower end of where the gap of a new run is expected; NaN for comparisons with the floor."""
-    new_run_high: float = NAN
-    """Upper end."""
     is_census: bool = False
     """Whether every level was played equally often by design."""
     call: str = "not tested"

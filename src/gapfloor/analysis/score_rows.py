@@ -46,9 +46,9 @@ def _score(
     score: float,
     scale: tuple[float, float],
 ) -> ScoreRow:
-    row = context.row("score", place, n=n, rules=(rule,), level_sets=(level_set,))
+    row = context.row("score", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent)
     low, high = map(float, scale)
-    return ScoreRow(**row, agent=agent, rule=rule, level_set=level_set, score=score, r_min=low, r_max=high)
+    return ScoreRow(**row, score=score, r_min=low, r_max=high)
 
 
 def score_scale(context: PlannedStudy, place: Place, level_set: str) -> tuple[float, float] | None:

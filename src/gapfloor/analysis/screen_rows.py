@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from gapfloor.analysis.grouping import Place, RunName
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.planned_study import BOTH, PlannedStudy
 from gapfloor.analysis.rows import ComparisonRow, DisagreementRow, GapRow, ScreenRow, ScreenSummary
 from gapfloor.plan.model import Screen
 from gapfloor.statistics.conventions import NAN, Tier
@@ -28,9 +28,10 @@ _MEASURES = (
 
 @dataclass(frozen=True)
 class CellMeans:
-    """What cells measured, averaged over draws: (place, rule) -> run -> level set -> measure -> mean."""
+    """What the cells of runs measured."""
 
-    by_run: dict[tuple[Place, str], dict[RunName, dict[str, dict[str, float]]]]
+    found: dict[tuple[Place, str], dict[RunName, dict[tuple[str, str], list[float]]]]
+    """(place, rule) -> run -> (level set, measure) -> a value per draw."""
     k: dict[tuple[str, str], int]
     """(game, mode) -> distinct actions of the game."""
     n_actions: dict[tuple[str, str], int]
@@ -38,30 +39,24 @@ class CellMeans:
     def mean(
         self, place: Place, rule: str, measure: str, *, agent: str | None = None, level_set: str = ""
     ) -> float:
-        """Mean over level sets (or one of them), then over runs; NaN if nobody measured it."""
+        """Mean over draws, over level sets (or of one), then over runs; NaN if nobody measured it."""
         runs = []
-        for name, level_sets in self.by_run.get((place, rule), {}).items():
-            if agent is not None and name.agent != agent:
-                continue
-            values = [
-                measures[measure]
-                for label, measures in level_sets.items()
-                if measure in measures and (label == level_set if level_set else label in ("train", "test"))
-            ]
-            if values:
-                runs.append(float(np.mean(sorted(values))))
-        return float(np.mean(sorted(runs))) if runs else NAN
+        for name, found in self.found.get((place, rule), {}).items():
+            keys = [(label, measure) for label in ((level_set,) if level_set else BOTH)]
+            values = (
+                [_mean(found[key]) for key in keys if key in found] if agent in (None, name.agent) else []
+            )
+            runs += [_mean(values)] if values else []
+        return _mean(runs) if runs else NAN
 
     def n_runs(self, place: Place, rule: str, *, agent: str | None = None) -> int:
         """Runs that have cell records under a rule."""
-        return sum(agent is None or name.agent == agent for name in self.by_run.get((place, rule), {}))
+        return sum(agent in (None, name.agent) for name in self.found.get((place, rule), {}))
 
 
 def read_cells(cells: pa.Table | None, context: PlannedStudy) -> CellMeans:
-    """The cell records of runs, averaged over draws."""
-    gathered: dict[tuple[Place, str], dict[RunName, dict[str, dict[str, list[float]]]]] = {}
-    k: dict[tuple[str, str], int] = {}
-    n_actions: dict[tuple[str, str], int] = {}
+    """The cell records of runs."""
+    means = CellMeans({}, {}, {})
     spelled = {context.plan.scope.train: "train", context.plan.scope.test: "test"}
     for record in cells.to_pylist() if cells is not None else ():
         if record.get("reference") or record.get("rule") == "uniform":
@@ -73,24 +68,20 @@ def read_cells(cells: pa.Table | None, context: PlannedStudy) -> CellMeans:
             "" if seed is None else str(int(seed) if isinstance(seed, float) else seed),
         )
         level_set = spelled.get(record["level_set"], record["level_set"])
-        by_run = gathered.setdefault((place, record["rule"]), {})
-        measures = by_run.setdefault(run, {}).setdefault(level_set, {})
+        found = means.found.setdefault((place, record["rule"]), {}).setdefault(run, {})
         for measure in _MEASURES:
             value = record.get(measure)
             if value is not None and math.isfinite(value):
-                measures.setdefault(measure, []).append(float(value))
+                found.setdefault((level_set, measure), []).append(float(value))
         if record.get("k"):
-            k[place[:2]] = int(record["k"])
+            means.k[place[:2]] = int(record["k"])
         if record.get("action_counts"):
-            n_actions[place[:2]] = len(record["action_counts"])
-    means = {
-        key: {
-            run: {ls: {m: float(np.mean(sorted(v))) for m, v in ms.items()} for ls, ms in level_sets.items()}
-            for run, level_sets in runs.items()
-        }
-        for key, runs in gathered.items()
-    }
-    return CellMeans(means, k, n_actions)
+            means.n_actions[place[:2]] = len(record["action_counts"])
+    return means
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(sorted(values)))
 
 
 def screen_rows(
@@ -107,58 +98,51 @@ def screen_rows(
             if math.isnan(entropy) or cells.n_actions.get(place[:2]) == 1:
                 continue  # with one action there is nothing to screen
             n = cells.n_runs(place, rule, agent=agent)
+            labels = context.row("screen", place, n=n, rules=(rule,), agent=agent, names=(agent or "",))
             rows.append(
                 ScreenRow(
-                    **context.row("screen", place, n=n, rules=(rule,), names=(agent or "",)),
-                    agent=agent,
+                    **{**labels, "rule": ""},
                     call=calls.get((agent, *place, primary, "test")),
                     gap_primary=gap_of.get((agent, *place, primary), NAN),
                     gap_secondary=gap_of.get((agent, *place, second), NAN),
-                    **_entropies(context, cells, place, entropy, agent),
+                    **_entropies(context.plan.screen, cells, place, agent),
                 )
             )
     return tuple(rows)
 
 
-def _entropies(
-    context: PlannedStudy, cells: CellMeans, place: Place, entropy: float, agent: str | None
-) -> dict[str, Any]:
-    screen = context.plan.screen
+def _entropies(screen: Screen, cells: CellMeans, place: Place, agent: str | None) -> dict[str, Any]:
     maximum = math.log(cells.n_actions.get(place[:2], screen.actions))
 
     def mean(measure: str, rule: str = screen.rule) -> float:
         return cells.mean(place, rule, measure, agent=agent)
 
-    def sized(value: float) -> float:
-        return sized_for_cuts(value, maximum=maximum, screen=screen)
-
     k = cells.k.get(place[:2])
-    state, probe = mean("merged_state"), mean("entropy_probe")
-    state_scaled = scaled_entropy(state, maximum=mean("mean_ln_k"), to_maximum=maximum)
-    per_game = mean("merged_game")
-    game_scaled = scaled_entropy(per_game, maximum=math.log(k) if k else NAN, to_maximum=maximum)
+    entropy, state, probe = mean("entropy_raw"), mean("merged_state"), mean("entropy_probe")
+    per_state = scaled_entropy(state, maximum=mean("mean_ln_k"), to_maximum=maximum)
+    per_game = scaled_entropy(mean("merged_game"), maximum=math.log(k) if k else NAN, to_maximum=maximum)
+    sized = [
+        sized_for_cuts(value, maximum=maximum, screen=screen) for value in (entropy, per_state, per_game)
+    ]
+    tiers = [None if math.isnan(value) else tier(value, cuts=screen.cuts) for value in sized]
     return {
         "entropy": entropy,
         "maximum": maximum,
         "fraction": entropy / maximum,
-        "tier": tier(sized(entropy), cuts=screen.cuts),
+        "tier": tiers[0],
         "entropy_probe": probe,
         "entropy_first": mean("entropy_first1024"),
         "entropy_greedy": mean("entropy_raw", "greedy"),
         "merged_state": state,
-        "merged_game": per_game,
+        "merged_game": mean("merged_game"),
         "mean_ln_k": mean("mean_ln_k"),
         "k": k,
         "share": entropy_share(state, probe),
-        "merged_state_scaled": state_scaled,
-        "merged_game_scaled": game_scaled,
-        "merged_tier_state": None
-        if math.isnan(state_scaled)
-        else tier(sized(state_scaled), cuts=screen.cuts),
-        "merged_tier_game": None if math.isnan(game_scaled) else tier(sized(game_scaled), cuts=screen.cuts),
-        "sweep": sweep_tiers(
-            sized(entropy), sized(state_scaled), sized(game_scaled), cuts=screen.sweep, high=screen.cuts[1]
-        ),
+        "merged_state_scaled": per_state,
+        "merged_game_scaled": per_game,
+        "merged_tier_state": tiers[1],
+        "merged_tier_game": tiers[2],
+        "sweep": sweep_tiers(*sized, cuts=screen.sweep, high=screen.cuts[1]),
     }
 
 
@@ -176,8 +160,8 @@ def sized_for_cuts(entropy: float, *, maximum: float, screen: Screen) -> float:
 
 def agent_tier(context: PlannedStudy, cells: CellMeans, place: Place, agent: str) -> Tier | None:
     """The raw-entropy tier of one agent's runs."""
-    entropy = cells.mean(place, context.plan.screen.rule, "entropy_raw", agent=agent)
     screen = context.plan.screen
+    entropy = cells.mean(place, screen.rule, "entropy_raw", agent=agent)
     maximum = math.log(cells.n_actions.get(place[:2], screen.actions))
     sized = sized_for_cuts(entropy, maximum=maximum, screen=screen)
     return None if math.isnan(sized) else tier(sized, cuts=screen.cuts)
@@ -187,15 +171,14 @@ def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[Disagree
     """How often a merged rule leaves the class of plain argmax."""
     rows = []
     for agent in context.pools:
-        for condition in context.study.conditions:
-            place, rule, level_set = condition.place, condition.rule, condition.level_set
+        for place, rule, level_set in [(c.place, c.rule, c.level_set) for c in context.study.conditions]:
             share = cells.mean(place, rule, "disagreement", agent=agent, level_set=level_set)
             if not math.isnan(share) and rule.startswith("merged"):
-                row = context.row(
-                    "disagreement", place, n=cells.n_runs(place, rule, agent=agent), rules=(rule,),
-                    level_sets=(level_set,),
-                )  # fmt: skip
-                rows.append(DisagreementRow(**row, agent=agent, rule=rule, level_set=level_set, share=share))
+                n = cells.n_runs(place, rule, agent=agent)
+                labels = context.row(
+                    "disagreement", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent
+                )
+                rows.append(DisagreementRow(**labels, share=share))
     return tuple(rows)
 
 
@@ -204,15 +187,18 @@ def screen_summaries(rows: Iterable[ScreenRow]) -> tuple[ScreenSummary, ...]:
     budgets: dict[str, list[ScreenRow]] = {}
     for row in rows:
         budgets.setdefault(row.budget, []).append(row)
-    return tuple(
-        ScreenSummary(
-            budget=budget,
-            games=len(members),
-            raw=sum(row.tier != "low" for row in members),
-            merged_state=sum(row.merged_tier_state not in ("low", None) for row in members),
-            merged_game=sum(row.merged_tier_game not in ("low", None) for row in members),
-            share_min=min((row.share for row in members if not math.isnan(row.share)), default=NAN),
-            share_max=max((row.share for row in members if not math.isnan(row.share)), default=NAN),
+    summaries = []
+    for budget, members in budgets.items():
+        shares = [row.share for row in members if not math.isnan(row.share)]
+        summaries.append(
+            ScreenSummary(
+                budget=budget,
+                games=len(members),
+                raw=sum(row.tier != "low" for row in members),
+                merged_state=sum(row.merged_tier_state not in ("low", None) for row in members),
+                merged_game=sum(row.merged_tier_game not in ("low", None) for row in members),
+                share_min=min(shares, default=NAN),
+                share_max=max(shares, default=NAN),
+            )
         )
-        for budget, members in budgets.items()
-    )
+    return tuple(summaries)

@@ -1,125 +1,165 @@
-"""What other estimators and assumptions say about the pooled comparisons with the floor and about the gaps."""
+"""How firm a call is: what new levels say, what could have been shown, and which other choices flip it.
+
+The choices are method, pooling, a run or a draw left out, and estimand. A run is left out of its own comparison, with
+the rest of the family as it is; a draw is left out of the whole family. Only calls are made here, no intervals, so
+nothing is resampled. A choice under which nothing can be tested does not count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.floor_rows import RunsAndReference
-from gapfloor.analysis.gap_rows import GapHalves
-from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.rows import Quantity, SensitivityRow
-from gapfloor.statistics.clustered import (
-    clustered_sem,
-    crossed_gap,
-    crossed_mean,
-    level_matrix,
-    level_variance_share,
-)
-from gapfloor.statistics.conventions import GENERATOR, NAN
+from gapfloor.analysis.compared import Called, Compared, Families, calls_of
+from gapfloor.analysis.floor_rows import ReferenceComparison, comparisons
+from gapfloor.analysis.gap_rows import GapComparison, gap_families
+from gapfloor.analysis.grouping import RunSample
+from gapfloor.analysis.planned_study import PlannedStudy, other_method
+from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, SensitivityRow
+from gapfloor.statistics.clustered import crossed_gap, crossed_mean, level_matrix, level_variance_share
+from gapfloor.statistics.conventions import GENERATOR, NAN, Floats, Ints
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.families import holm
+from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.power import minimum_detectable_effect, smallest_detectable_difference
-from gapfloor.statistics.random_effects import random_effects_mean
-from gapfloor.statistics.signflip import sign_flip_test
-from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
 
-_NOT_ESTIMATED = Estimate(value=NAN, estimand=GENERATOR, method="runs x levels")
+#: A comparison, a choice in words, and what is said under it.
+Found = Iterator[tuple[Compared, str, Called]]
 
 
 def sensitivity_rows(
-    context: PlannedStudy,
-    floor_families: Sequence[Sequence[RunsAndReference]],
-    gap_families: Sequence[Sequence[GapHalves]],
+    context: PlannedStudy, families: Families, tested: Iterable[ComparisonRow | GapRow]
 ) -> tuple[SensitivityRow, ...]:
-    """One row per comparison with the floor, then one per gap."""
+    """One row per comparison with the floor and per gap.
+
+    Args:
+        context: the study and its plan.
+        families: what was compared with the floor, and the gaps.
+        tested: the same comparisons and gaps with the plan's calls.
+    """
+    calls = {row.seed: row.call for row in tested}
+    choices: dict[int, dict[str, str]] = {seed: {} for seed in calls}
+    everywhere = [*_by_the_other_method(families), *_left_out(context, families), *_pooled(context, families)]
+    for one, choice, called in everywhere:
+        if called.is_possible:
+            choices[one.seed][choice] = called.decision.call
     rows = []
-    for family in floor_families:
-        rows += _with_holm([_of_comparison(context, one, len(family)) for one in family])
-    for gaps in gap_families:
-        rows += _with_holm([_of_gap(context, one, len(gaps)) for one in gaps])
+    for family in families:
+        found = [_beyond_the_call(one, len(family)) for one in family]
+        adjusted = holm([fields["generator"].p for fields in found])
+        for one, fields, p in zip(family, found, map(float, adjusted), strict=True):
+            call, others = calls[one.seed], choices[one.seed]
+            if _may_be_asked_of_new_levels(one, call) and not math.isnan(p):
+                alpha = context.plan.floor.alpha
+                others["new levels"] = word_of(p, fields["generator"].value, one.words, alpha=alpha)
+            flips = tuple(OtherCall(choice=name, call=word) for name, word in others.items() if word != call)
+            labels = {name: value for name, value in one.labels.items() if name != "reference"}
+            rows.append(
+                SensitivityRow(
+                    **labels, **fields, generator_p_adjusted=p, call=call, n_choices=len(others), flips=flips
+                )
+            )
     return tuple(rows)
 
 
-def _with_holm(family: Sequence[SensitivityRow]) -> list[SensitivityRow]:
-    adjusted = holm([row.generator.p for row in family])
-    return [replace(row, generator_p_adjusted=float(p)) for row, p in zip(family, adjusted, strict=True)]
+def _may_be_asked_of_new_levels(one: Compared, call: str) -> bool:
+    """Whether a call is about these levels only; equivalence is tested for no others."""
+    return call != "equivalent" and not (isinstance(one, GapComparison) and one.method == "recommended")
 
 
-def _of_comparison(context: PlannedStudy, one: RunsAndReference, family_size: int) -> SensitivityRow:
-    samples = [sample for _, sample in sorted(one.runs.items())]
-    values = np.sort([sample.mean for sample in samples])
-    floor = one.floor
-    test = welch_of_moments(moments(values), moments(np.sort(floor.units)))
-    confidence = context.plan.intervals.confidence
-    counted = one.distinct if context.floor_method == "recommended" else one.runs
-    pairs = [(sample.returns, sample.levels) for _, sample in sorted(counted.items())]
-    played = level_matrix(pairs, floor=(floor.returns, floor.levels))
-    flip = sign_flip_test(values - floor.mean, rng=context.rng(one.labels["seed"]))
-    low, high = t_interval(test.difference, test.se, test.df, confidence=confidence)
-    labels = {name: value for name, value in one.labels.items() if name != "reference"}
-    return SensitivityRow(
-        **labels,
-        quantity=one.labels["level_set"],
-        t_low=low,
-        t_high=high,
-        p_sign_flip=flip.p,
-        p_sign_flip_smallest=flip.smallest,
-        generator=crossed_mean(played, confidence=confidence) if played else _NOT_ESTIMATED,
-        level_variance_share=level_variance_share(pairs) if played else NAN,
-        floor_sem_clustered=clustered_sem(floor.returns, floor.levels) if floor.levels.size else NAN,
-        minimum_detectable=_detectable(context, one, family_size),
-        is_census=all(sample.is_census for sample in samples),
-    )
+def _by_the_other_method(families: Families) -> Found:
+    for family in families:
+        other = other_method(family[0].method)
+        choice = "the paper's tests" if other == "paper" else "the recommended tests"
+        for one, called in zip(family, calls_of(family, other), strict=True):
+            yield one, choice, called
 
 
-def _detectable(context: PlannedStudy, one: RunsAndReference, family_size: int) -> float:
-    """The smallest difference above the floor that the plan's method would have found."""
-    is_recommended = context.floor_method == "recommended"
-    samples = (one.distinct if is_recommended else one.runs).values()
-    values, units = np.sort([sample.mean for sample in samples]), np.sort(one.floor.units)
-    if values.size < 2:
-        return NAN
-    return smallest_detectable_difference(
-        float(values.std(ddof=1)), float(units.std(ddof=1)), n_runs=values.size, n_floor=units.size,
-        method=context.floor_method, family_size=family_size, alpha=context.plan.floor.alpha,
-    )  # fmt: skip
+def _left_out(context: PlannedStudy, families: Families) -> Found:
+    """Each run of each comparison left out in turn, then each draw of the family."""
+    for family in families:
+        for at, one in enumerate(family):
+            for name in sorted(one.distinct) if len(one.distinct) > context.plan.least_runs else ():
+                changed = [*family[:at], one.without_run(name), *family[at + 1 :]]
+                yield one, f"without {name}", calls_of(changed)[at]
+        for draw in context.study.draws:
+            less = [one.without_draw(draw) for one in family]
+            calls = calls_of([new or one for new, one in zip(less, family, strict=True)]) if any(less) else []
+            for new, called in zip(less, calls, strict=False):
+                if new is not None:
+                    yield new, f"without draw {draw}", called
 
 
-def _of_gap(context: PlannedStudy, one: GapHalves, family_size: int) -> SensitivityRow:
-    confidence = context.plan.intervals.confidence
-    halves = list(one.both.values())
-    gaps = np.array([run.gap for run in one.found.runs])
-    variances = [
-        sum(half.level_units.var(ddof=1) / half.level_units.size for half in (train, test))
-        for train, test in halves
-    ]
-    flip = sign_flip_test(gaps, rng=context.rng(one.labels["seed"]))
-    low, high = one.found.t_interval
-    new_run = random_effects_mean(gaps, variances, confidence=confidence).prediction
-    trains = [(train.returns, train.levels) for train, _ in halves]
-    tests = [(test.returns, test.levels) for _, test in halves]
-    levels: dict[str, Any] = {"generator": _NOT_ESTIMATED}
-    train, test = level_matrix(trains), level_matrix(tests)
-    if train is not None and test is not None and len(halves) > 1:
-        levels["generator"] = crossed_gap(train, test, confidence=confidence)
-        levels["level_variance_share"] = level_variance_share([*trains, *tests])
-    quantity: Quantity = "gap"
-    return SensitivityRow(
-        **one.labels,
-        quantity=quantity,
-        t_low=low,
-        t_high=high,
-        p_sign_flip=flip.p,
-        p_sign_flip_smallest=flip.smallest,
-        minimum_detectable=minimum_detectable_effect(
-            se=one.found.sem, df=one.found.n - 1, alpha=context.plan.floor.alpha, family_size=family_size
-        ),
-        new_run_low=new_run[0],
-        new_run_high=new_run[1],
-        is_census=all(half.is_census for pair in halves for half in pair),
-        **levels,
-    )
+def _pooled(context: PlannedStudy, families: Families) -> Found:
+    """Each agent alone where the plan pools them; all agents together where it does not."""
+    if len(context.study.agents) < 2:
+        return
+    is_pooled = context.pools == (None,)
+    pools = context.study.agents if is_pooled else (None,)
+    same: dict[tuple[str, ...], list[Compared]] = {}
+    for one in (one for family in families for one in family):
+        same.setdefault(_condition(one), []).append(one)
+    for_calls = context.for_calls
+    elsewhere: list[Any] = [
+        *comparisons(for_calls, agents=pools), *gap_families(replace(for_calls, pools=pools))
+    ]  # fmt: skip
+    for family in elsewhere:
+        for other, called in zip(family, calls_of(family), strict=True):
+            choice = f"{other.labels['agent']} alone" if is_pooled else "agents pooled"
+            for one in same.get(_condition(other), ()):
+                yield one, choice, called
+
+
+def _condition(one: Compared) -> tuple[str, ...]:
+    return (type(one).__name__, *one.place, one.labels["rule"], one.labels["level_set"])
+
+
+def _beyond_the_call(one: Compared, family_size: int) -> dict[str, Any]:
+    """What new levels say of a comparison, and the smallest difference that it could have shown."""
+    fields: dict[str, Any] = {
+        "generator": Estimate(value=NAN, estimand=GENERATOR, method="runs x levels"),
+        "is_census": all(sample.is_census for sample in one.samples),
+    }
+    if isinstance(one, ReferenceComparison):
+        return {**fields, "quantity": one.labels["level_set"], **_of_comparison(one, family_size)}
+    assert isinstance(one, GapComparison)
+    return {**fields, "quantity": "gap", **_of_gap(one, family_size)}
+
+
+def _of_comparison(one: ReferenceComparison, family_size: int) -> dict[str, Any]:
+    plan, floor = one.context.plan, one.floor
+    values, units = one.values(one.method), np.sort(floor.units)
+    used = one.distinct if one.method == "recommended" else one.runs
+    pairs = [_episodes(sample) for _, (sample,) in sorted(used.items())]
+    found: dict[str, Any] = {}
+    if played := level_matrix(pairs, floor=_episodes(floor)):
+        found["generator"] = crossed_mean(played, confidence=plan.intervals.confidence)
+        found["level_variance_share"] = level_variance_share(pairs)
+    if values.size > 1:
+        found["minimum_detectable"] = smallest_detectable_difference(
+            float(values.std(ddof=1)), float(units.std(ddof=1)), n_runs=values.size, n_floor=units.size,
+            method=one.method, family_size=family_size, alpha=plan.floor.alpha,
+        )  # fmt: skip
+    return found
+
+
+def _of_gap(one: GapComparison, family_size: int) -> dict[str, Any]:
+    plan, test = one.context.plan, one.paper_test
+    trains, tests = ([_episodes(sample) for sample in half] for half in zip(*one.runs.values(), strict=True))
+    found: dict[str, Any] = {
+        "minimum_detectable": minimum_detectable_effect(
+            se=test.sem, df=test.n - 1, alpha=plan.floor.alpha, family_size=family_size
+        )
+    }
+    train, held_out = level_matrix(trains), level_matrix(tests)
+    if train is not None and held_out is not None and len(one.runs) > 1:
+        found["generator"] = crossed_gap(train, held_out, confidence=plan.intervals.confidence)
+        found["level_variance_share"] = level_variance_share([*trains, *tests])
+    return found
+
+
+def _episodes(sample: RunSample) -> tuple[Floats, Ints]:
+    return sample.returns, sample.levels

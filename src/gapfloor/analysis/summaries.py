@@ -58,57 +58,70 @@ def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
         return None
     notes = list(raw.notes)
     try:
-        rows = _chart_rows(_plain_rows(raw.table), notes)
+        rows, columns = _renamed(_chart_rows(_plain_rows(raw.table), notes), options)
     except (pa.ArrowException, UnicodeError):  # the reader of episodes says what is wrong
         return None
-    names = {ours: _find(rows[0], ours, options) for ours in (*_LABELS, *SUMMARY_ALIASES)}
-    returns = _find(rows[0], "episode_return", options)
-    defaults = {**options.constants}
-    if returns is not None:
-        if not _are_means(rows, returns, names, defaults):
+    given = columns | options.constants.keys()
+    if "episode_return" in columns:
+        if not _are_means(rows, columns, given):
             return None
-        names["mean"] = returns
-    if names["mean"] is None:
-        long = _lengthened(rows, names, notes)
+        rows = [{**row, "mean": row["episode_return"]} for row in rows]
+    elif "mean" not in columns:
+        long = _lengthened(rows, columns, notes)
         if long is None:
             return None
-        rows = long
-        names |= {"game": "game", "agent": "agent", "mean": "mean"}
-    if any(names[label] is None and label not in defaults for label in ("game", "agent")):
+        rows, given = long, given | {"game", "agent"}
+    if not given >= {"game", "agent"}:
         return None
-    if names["level_set"] is None and "level_set" not in defaults:
+    defaults = dict(options.constants)
+    if "level_set" not in given:
         defaults["level_set"] = "test"
         notes.append("no column 'level_set': the means are taken as held-out returns")
-    if names["rule"] is None and "rule" not in defaults:
+    if "rule" not in given:
         defaults["rule"] = "unstated"
         notes.append("the table does not say by which rule actions were chosen")
-    if names["step"] is not None:
-        rows = _last_steps(rows, names, options)
-    is_run = names["seed"] is not None
-    if names["n"] is None and names["episodes"] is not None and "n" not in defaults and not is_run:
+    rows = [{**defaults, **row} for row in rows]
+    if "step" in columns:
+        rows = _last_steps(rows, options)
+    is_run = "seed" in columns
+    if "n" not in given and "episodes" in columns and not is_run:
         is_run = True
         notes.append(
             "a row with its number of episodes is one run: the spread of episodes is not that of runs"
         )
-    found = [_summary(row, names, defaults, notes) for row in rows]
+    is_sem = options.constants.get("spread", "std") in ("sem", "se", "stderr")
+    found = [_summary(row, notes, is_sem=is_sem) for row in rows]
     kept = [each for each in found if each is not None]
     if not kept:
         return None
     return Summaries(tuple(over_runs(kept) if is_run else kept), tuple(dict.fromkeys(notes)))
 
 
-def _are_means(
-    rows: Rows, returns: str, names: Mapping[str, str | None], defaults: Mapping[str, str]
-) -> bool:
+def _renamed(rows: Rows, options: TableOptions) -> tuple[Rows, set[str]]:
+    """The rows with the columns that we know under our names, and which those are."""
+    ours = (*_LABELS, *SUMMARY_ALIASES, "episode_return")
+    theirs = {name: found for name in ours if (found := _find(rows[0], name, options)) is not None}
+    known = set(theirs.values())
+    renamed = [
+        {
+            **{name: value for name, value in row.items() if name not in known},
+            **{name: row[found] for name, found in theirs.items()},
+        }
+        for row in rows
+    ]
+    return renamed, set(theirs)
+
+
+def _are_means(rows: Rows, columns: set[str], given: set[str]) -> bool:
     """Whether returns are means: with their spread, or one per run where episodes would need more labels."""
-    if names["std"] is not None or names["sem"] is not None:
+    if columns & {"std", "sem"}:
         return True
-    if any("±" in row[returns] or "%" in row[returns] for row in rows):
+    if any("±" in row["episode_return"] or "%" in row["episode_return"] for row in rows):
         return True
-    if all(names[label] or label in defaults for label in ("rule", "level_set")) or names["seed"] is None:
+    if given >= {"rule", "level_set"} or "seed" not in columns:
         return False
     # With several rows per run and step they are episodes, whose rule and level set the user has to state.
-    runs = [tuple(row[names[label]] for label in _LABELS if names[label]) for row in rows]  # type: ignore[index]
+    runs = [tuple(row.get(label) for label in _LABELS) for row in rows]
     return len(set(runs)) == len(runs)
 
 
@@ -142,16 +155,12 @@ def _chart_rows(rows: Rows, notes: list[str]) -> Rows:
     ]
 
 
-def _last_steps(rows: Rows, names: Mapping[str, str | None], options: TableOptions) -> Rows:
+def _last_steps(rows: Rows, options: TableOptions) -> Rows:
     """The last row of each run; several steps are refused unless the user asks for the last."""
-    last: dict[tuple[str, ...], dict[str, str]] = {}
-    who = [
-        name for label in ("game", "agent", "seed", "rule", "level_set") if (name := names[label]) is not None
-    ]
-    step = str(names["step"])
+    last: dict[tuple[str | None, ...], dict[str, str]] = {}
     for row in rows:
-        key = tuple(row[name] for name in who)
-        if key not in last or parse_number(row[step]) >= parse_number(last[key][step]):
+        key = tuple(row.get(label) for label in _LABELS if label != "step")
+        if key not in last or parse_number(row["step"]) >= parse_number(last[key]["step"]):
             last[key] = row
     if len(last) < len(rows) and options.step != "last":
         raise UsageError(
@@ -161,35 +170,28 @@ def _last_steps(rows: Rows, names: Mapping[str, str | None], options: TableOptio
     return list(last.values())
 
 
-def _lengthened(rows: Rows, names: Mapping[str, str | None], notes: list[str]) -> Rows | None:
+def _lengthened(rows: Rows, columns: set[str], notes: list[str]) -> Rows | None:
     """A wide table as one row per game and agent; None where its cells are not numbers."""
-    known = {name for name in names.values() if name is not None}
-    label = names["game"] if names["game"] is not None else names["agent"]
-    if names["game"] is not None and names["agent"] is not None:
+    if columns >= {"game", "agent"}:
         return None
-    values = [name for name in rows[0] if name not in known]
-    if label is None:
-        label = values.pop(0) if values else None
-    if label is None or not values:
-        return None
-    filled = [row[name] for row in rows for name in values if row[name]]
-    if not filled or not all(map(parse_cell, filled)):
-        return None
-    rows_are_games = names["game"] is not None
-    if names["game"] is None and names["agent"] is None:
+    values = [name for name in rows[0] if name not in columns]
+    label: str | None = next((name for name in ("game", "agent") if name in columns), None)
+    rows_are_games = label == "game"
+    if label is None and values:
         # Neither is named: the side that has more environments we know is the games.
-        along = [row[label] for row in rows]
-        rows_are_games = _n_known(along) >= _n_known(values)
+        label = first = values.pop(0)
+        rows_are_games = _n_known(row[first] for row in rows) >= _n_known(values)
+    filled = [row[name] for row in rows for name in values if row[name]]
+    if label is None or not filled or not all(map(parse_cell, filled)):
+        return None
     notes.append(f"a column per {'agent' if rows_are_games else 'game'}: {', '.join(values[:8])}")
-    kept = [name for name in known if name != label]
     long = []
     for row in rows:
+        kept = {name: row[name] for name in columns if name != label}
         for name in values:
             if row[name]:
                 game, agent = (row[label], name) if rows_are_games else (name, row[label])
-                long.append(
-                    {**{key: row[key] for key in kept}, "game": game, "agent": agent, "mean": row[name]}
-                )
+                long.append({**kept, "game": game, "agent": agent, "mean": row[name]})
     return long
 
 
@@ -197,12 +199,9 @@ def _n_known(names: Iterable[str]) -> int:
     return sum(find_known_floor(name, "easy", "test") is not None for name in names)
 
 
-def _summary(
-    row: Mapping[str, str], names: Mapping[str, str | None], defaults: Mapping[str, str], notes: list[str]
-) -> Summary | None:
+def _summary(row: Mapping[str, str], notes: list[str], *, is_sem: bool) -> Summary | None:
     def text(ours: str) -> str:
-        name = names.get(ours)
-        return row[name] if name is not None else defaults.get(ours, "")
+        return row.get(ours, "")
 
     found = parse_cell(text("mean"))
     if found is None:
@@ -218,7 +217,6 @@ def _summary(
         if not given:
             given = 0.5 * 10.0 ** -len(text("mean").rpartition(".")[2].rstrip(" %)")) * scale
             notes.append("a spread that is printed as 0.0 is read as 0.05, the largest that is rounded to it")
-        is_sem = defaults.get("spread", "std") in ("sem", "se", "stderr")
         spread = given / (1.0 if is_sem or not n else math.sqrt(n))
         notes.append(
             f"the number after ± is read as a standard {'error' if is_sem else 'deviation over runs'}"

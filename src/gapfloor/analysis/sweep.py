@@ -17,36 +17,25 @@ from gapfloor.analysis.checkpoint_rows import (
     checkpoint_gap,
     checkpoint_labels,
     checkpoint_row,
-    n_levels,
 )
 from gapfloor.analysis.rows import GapRow, RuleDifferenceRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.level_means import pair_by_level
 from gapfloor.tables.cells import estimate, p_value
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 #: Level set -> temperature, from cold to hot -> episodes.
 SweepSamples = Mapping[str, Mapping[float, EpisodeSample]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepTrend(RuleDifferenceRow):
-    """What the grid says about one level set: hot minus cold, and at how many steps return rises with entropy."""
-
-    n_rises: int
-    """Number of steps, in the order of the entropy that was played, at which the return rises."""
-    n_steps: int
-    """Steps of the grid: its temperatures less one."""
-    n_levels: int
-    """Distinct levels played."""
 
 
 @dataclass(frozen=True, repr=False)
 class Sweep(ReadableResult):
     """A checkpoint at a grid of temperatures; `at` of a row is its temperature."""
 
-    row_names = ("floor_comparisons", "gaps", "pairs", "trends")
+    row_names = ("floor_comparisons", "gaps", "pairs")
 
     run: RunIdentity
     """The trained run."""
@@ -60,8 +49,6 @@ class Sweep(ReadableResult):
     """One row per temperature; empty where one level set was played."""
     pairs: tuple[RuleDifferenceRow, ...]
     """One row per level set and temperature: its return minus that at the reference temperature, paired by level."""
-    trends: tuple[SweepTrend, ...]
-    """One row per level set."""
     notes: tuple[str, ...] = ()
     """Sentences that a reader must know."""
 
@@ -86,7 +73,7 @@ class Sweep(ReadableResult):
 
     def table(self) -> Table:
         """One row per temperature, the floor last; errors are clustered by level."""
-        reference = self.trends[0].rule
+        reference = self.pairs[0].rule_b
         pairs = {(row.at, str(row.quantity)): row.difference for row in self.pairs}
         gaps = {row.at: row.estimate for row in self.gaps}
         lines = []
@@ -112,7 +99,24 @@ class Sweep(ReadableResult):
             for row in self.floor_comparisons
             if row.is_one_action
         ]
-        return [*(_sentence(trend) for trend in self.trends), *fixed, _SCOPE]
+        return [*map(self._sentence, self.level_sets), *fixed, _SCOPE]
+
+    def _sentence(self, level_set: str) -> str:
+        rows = [row for row in self.floor_comparisons if row.level_set == level_set]
+        means = [row.mean for row in sorted(rows, key=lambda row: row.entropy_played)]
+        n_steps, n_falls = len(means) - 1, sum(after > before for before, after in pairwise(means))
+        shape = f"return falls at {n_falls} of {n_steps} steps as entropy falls, so not monotonically"
+        if n_falls in (0, n_steps):
+            shape = f"return falls at {'every' if n_falls else 'no'} step as entropy falls"
+        # From the coldest, or from the hottest where that is the reference.
+        pairs = [row for row in self.pairs if row.quantity == level_set]
+        far = pairs[0] if pairs[0].rule != pairs[0].rule_b else pairs[-1]
+        found = far.difference
+        difference = f"{estimate(-found.value, (-found.high, -found.low)).typed} ({found.confidence:.0%})"
+        return (
+            f"{level_set_words(level_set)}: {shape}. {far.rule_b} - {far.rule}: {difference}, "
+            f"p = {p_value(found.p).plain}, paired over {rows[0].n_levels} levels."
+        )
 
 
 _SCOPE = (
@@ -133,18 +137,17 @@ def analyse_sweep(
     """What the samples of a grid say; all of them were played on the schedule of the floors."""
     grid = tuple(next(iter(samples.values())))
     labels = {at: checkpoint_labels(run, rule=rule_at(at), at=at) for at in grid}
-    hot = 1.0 if 1.0 in grid else grid[-1]
-    cold = grid[0] if grid[0] != hot else grid[-1]
+    reference = 1.0 if 1.0 in grid else grid[-1]
     rows = {
         (name, at): checkpoint_row(labels[at], by_temperature[at], floors[name], level_set=name)
         for name, by_temperature in samples.items()
         for at in grid
     }
 
-    def difference(name: str, first: float, second: float) -> dict[str, Any]:
-        a, b = samples[name][first], samples[name][second]
-        paired = pair_by_level(a.returns, b.returns, a.levels)
-        return {**labels[first], "rule_b": rule_at(second), "quantity": name, "difference": paired}
+    def difference(name: str, at: float) -> RuleDifferenceRow:
+        one, other = samples[name][at], samples[name][reference]
+        paired = pair_by_level(one.returns, other.returns, one.levels)
+        return RuleDifferenceRow(**labels[at], rule_b=rule_at(reference), quantity=name, difference=paired)  # type: ignore[arg-type]
 
     return Sweep(
         run=run,
@@ -157,16 +160,7 @@ def analyse_sweep(
             )
             for at in (grid if len(samples) == 2 else ())
         ),
-        pairs=tuple(RuleDifferenceRow(**difference(name, at, hot)) for name in samples for at in grid),
-        trends=tuple(
-            SweepTrend(
-                **{**difference(name, hot, cold), "at": None},
-                n_rises=_n_rises([rows[name, at] for at in grid]),
-                n_steps=len(grid) - 1,
-                n_levels=n_levels(samples[name][hot]),
-            )
-            for name in samples
-        ),
+        pairs=tuple(difference(name, at) for name in samples for at in grid),
         notes=tuple(notes),
     )
 
@@ -178,24 +172,6 @@ def rule_at(temperature: float) -> str:
     ('greedy', 'temperature:0.25', 'sampled')
     """
     return {0.0: "greedy", 1.0: "sampled"}.get(float(temperature), f"temperature:{temperature:g}")
-
-
-def _n_rises(rows: Sequence[CheckpointRow]) -> int:
-    """Steps at which return rises with the entropy that was played."""
-    means = [row.mean for row in sorted(rows, key=lambda row: row.entropy_played)]
-    return sum(after > before for before, after in pairwise(means))
-
-
-def _sentence(trend: SweepTrend) -> str:
-    found, contrast = trend.n_rises, trend.difference
-    shape = f"return falls at {found} of {trend.n_steps} steps as entropy falls, so not monotonically"
-    if found in (0, trend.n_steps):
-        shape = f"return falls at {'every' if found else 'no'} step as entropy falls"
-    difference = f"{estimate(contrast.value, contrast.interval).typed} ({contrast.confidence:.0%})"
-    return (
-        f"{level_set_words(trend.quantity)}: {shape}. {trend.rule} - {trend.rule_b}: {difference}, "
-        f"p = {p_value(contrast.p).plain}, paired over {trend.n_levels} levels."
-    )
 
 
 def level_set_words(level_set: str) -> str:

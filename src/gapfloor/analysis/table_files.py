@@ -19,8 +19,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
-from gapfloor.analysis.column_names import ALIASES, LABEL_NAMES, TableOptions, holds_episodes, meaning
-from gapfloor.analysis.foreign_formats import RawTable, read_document, read_folder, read_npz_file
+from gapfloor.analysis.column_names import ALIASES, TableOptions, holds_episodes, meaning
+from gapfloor.analysis.foreign_formats import RawTable, read_document, read_folder
 from gapfloor.errors import UsageError
 
 #: Columns of whole numbers, in the smallest type that their values usually need.
@@ -57,8 +57,7 @@ def read_table(source: Any, options: TableOptions) -> RawTable:
         **dict.fromkeys(("parquet", "pq"), (_read_parquet, "Parquet")),
         **dict.fromkeys(("jsonl", "ndjson"), (_read_json_lines, "JSON lines")),
         **dict.fromkeys(("csv", "tsv", "txt", "md", "tex"), (_read_text, "CSV")),
-        **dict.fromkeys(("json", "eval"), (read_document, "JSON")),
-        "npz": (read_npz_file, "a numpy archive"),
+        **dict.fromkeys(("json", "eval", "npz"), (read_document, "a document")),
     }
     if suffix not in readers:
         raise UsageError(
@@ -82,10 +81,8 @@ def _read_parquet(path: Path, options: TableOptions) -> RawTable:
             return RawTable(file.read())
         text = [name for name in used if pa.types.is_string(schema.field(name).type)]
     with pq.ParquetFile(path, read_dictionary=text) as file:
-        batches = file.iter_batches(batch_size=_ROWS, columns=list(used))
-        labels = {name for name, ours in used.items() if ours in (*LABEL_NAMES, "reference")}
-        table = _narrow_table(batches, labels=labels)
-    return RawTable(schema.empty_table() if table is None else _with_empty_columns(table, names))
+        table = _joined(file.iter_batches(batch_size=_ROWS, columns=list(used)), schema)
+    return RawTable(_with_empty_columns(table, names))
 
 
 def _read_json_lines(path: Path, options: TableOptions) -> RawTable:
@@ -183,9 +180,7 @@ def _episodes_of_text(
                         quoted_strings_can_be_null=True, decimal_point=options.decimal,
                     ),
                 )  # fmt: skip
-                table = _narrow_table(reader)
-                empty = pa.schema(read.items()).empty_table()
-                return _with_empty_columns(empty if table is None else table, names)
+                return _with_empty_columns(_joined(reader, pa.schema(read.items())), names)
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
             if "CSV parse error" in str(error) or not types:
                 raise
@@ -198,49 +193,23 @@ def _used(names: Sequence[str], options: TableOptions) -> dict[str, str]:
     return {name: ours for name, ours in found.items() if ours in ALIASES and ours not in _UNUSED}
 
 
+def _joined(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Pieces of a table as one, as long as they hold no more rows than an analysis can take."""
+    pieces, n = [], 0
+    for batch in batches:
+        n += batch.num_rows
+        _check_rows(n)
+        pieces.append(batch)
+    return pa.Table.from_batches(pieces) if pieces else schema.empty_table()
+
+
 def _check_rows(n: int) -> None:
     if n > MOST_ROWS:
         raise UsageError(f"The table has {n:,} rows or more: at most {MOST_ROWS:,} episodes are read.")
 
 
-def _narrow_table(batches: Iterable[pa.RecordBatch], labels: Iterable[str] = ()) -> pa.Table | None:
-    """The pieces as one table, with labels as dictionaries whose indices take two bytes where that is enough."""
-    wanted = set(labels)
-    pieces: list[list[pa.Array]] = []
-    names: list[str] = []
-    n = 0
-    for batch in batches:
-        names = batch.schema.names
-        n += batch.num_rows
-        _check_rows(n)
-        arrays = []
-        for name, array in zip(names, batch.columns, strict=True):
-            if name in wanted and not pa.types.is_dictionary(array.type) and _is_plain(array.type):
-                array = array.dictionary_encode()
-            arrays.append(_narrow(array))
-        pieces.append(arrays)
-    if not pieces:
-        return None
-    columns = []
-    for parts in zip(*pieces, strict=True):
-        if len({part.type for part in parts}) > 1:
-            wide = pa.dictionary(pa.int32(), parts[0].type.value_type)
-            parts = tuple(part.cast(wide) for part in parts)
-        columns.append(pa.chunked_array(parts))
-    return pa.table(columns, names=names)
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind))
-
-
-def _narrow(array: pa.Array) -> pa.Array:
-    if not pa.types.is_dictionary(array.type) or len(array.dictionary) > 1 << 15:
-        return array
-    return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int16()), array.dictionary)
-
-
 def _with_empty_columns(table: pa.Table, names: list[str]) -> pa.Table:
+    """The table with every column of its file; those that are not used are null."""
     columns = {
         name: table[name] if name in table.column_names else pa.nulls(table.num_rows) for name in names
     }

@@ -19,14 +19,13 @@ from gapfloor.analysis.checkpoint_rows import (
     checkpoint_gap,
     checkpoint_labels,
     checkpoint_row,
-    n_levels,
 )
-from gapfloor.analysis.rows import Estimate, GapRow
+from gapfloor.analysis.rows import GapRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.statistics.level_means import pair_by_level
-from gapfloor.tables.cells import estimate
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -64,22 +63,6 @@ class InLoopPoint:
 
 
 @dataclass(frozen=True)
-class CheckpointChoice:
-    """The checkpoint with the best training return under a rule, against the last one, on held-out levels."""
-
-    rule: str
-    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
-    steps: int
-    """Environment steps of training."""
-    last_steps: int
-    """Steps of the last checkpoint."""
-    gain: Estimate
-    """Held-out return of the chosen minus that of the last, paired by level."""
-    n_levels: int
-    """Held-out levels."""
-
-
-@dataclass(frozen=True)
 class TrainingCurve:
     """One run over its training; `at` of a row is the number of training steps."""
 
@@ -99,15 +82,13 @@ class TrainingCurve:
     """The log's running mean at each fixed checkpoint."""
     in_loop_curve: tuple[tuple[int, float], ...]
     """Steps and running mean at every update of the log."""
-    choices: tuple[CheckpointChoice, ...]
-    """The best checkpoint by training return; one entry per rule."""
 
 
 @dataclass(frozen=True, repr=False)
 class TrainingCurves(ReadableResult):
     """The curves of one or more runs."""
 
-    row_names = ("gaps", "floor_comparisons", "in_loop", "choices")
+    row_names = ("gaps", "floor_comparisons", "in_loop")
 
     curves: tuple[TrainingCurve, ...]
     """One entry per run."""
@@ -121,7 +102,7 @@ class TrainingCurves(ReadableResult):
         return {**super().to_dict(), "notes": [*self.sentences(), *self.notes]}
 
     def json_rows(self, name: str) -> list[dict[str, Any]]:
-        """Gaps, comparisons, in-loop means or choices of all runs, each with the run's name."""
+        """Gaps, comparisons or in-loop means of all runs, each with the run's name."""
         return [
             {"run": curve["name"], "game": curve["game"], "mode": curve["mode"], **row}
             for curve in self.to_dict()["curves"]
@@ -202,7 +183,6 @@ def analyse_curve(
         floor_comparisons=tuple(comparisons),
         in_loop=tuple(in_loop),
         in_loop_curve=tuple((row.steps, row.episode_return) for row in log if row.n_episodes),
-        choices=tuple(_choose(rule, checkpoints) for rule in rules),
     )
 
 
@@ -214,14 +194,6 @@ def _in_loop_point(
     mean = float(np.mean(fixed.returns))
     se = math.hypot(sem, spread / math.sqrt(n_window))
     return InLoopPoint(steps, in_loop, n_window, n_updates, mean, sem, in_loop - mean, se)
-
-
-def _choose(rule: str, checkpoints: Sequence[PlayedCheckpoint]) -> CheckpointChoice:
-    """The earliest of the checkpoints with the best training return."""
-    best = max(checkpoints, key=lambda one: (one.samples[rule, "train"].returns.mean(), -one.steps))
-    chosen, last = best.samples[rule, "test"], checkpoints[-1].samples[rule, "test"]
-    gain = pair_by_level(chosen.returns, last.returns, last.levels)
-    return CheckpointChoice(rule, best.steps, checkpoints[-1].steps, gain, n_levels(last))
 
 
 def _sentences(curve: TrainingCurve) -> list[str]:
@@ -243,15 +215,5 @@ def _sentences(curve: TrainingCurve) -> list[str]:
         if same:
             lines.append(
                 f"{curve.name}, {rule}: one action in nearly every visited state at {', '.join(same)} steps."
-            )
-    for choice in curve.choices:
-        if choice.steps == choice.last_steps:
-            lines.append(f"{curve.name}, {choice.rule}: the last checkpoint has the best training return.")
-        else:
-            gain = f"{estimate(choice.gain.value, choice.gain.interval).typed} ({choice.gain.confidence:.0%})"
-            lines.append(
-                f"{curve.name}, {choice.rule}: the best training return is at {choice.steps:,} steps; on held-out "
-                f"levels that checkpoint minus the last is {gain}, "
-                f"paired over {choice.n_levels} levels."
             )
     return lines

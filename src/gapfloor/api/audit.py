@@ -17,7 +17,7 @@ from gapfloor.audit.trace.comparison import scan_traced_command, trace_document,
 from gapfloor.audit.trace.observe import TraceResult, trace
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
-from gapfloor.text_tables import ReportResult
+from gapfloor.tables.readable import ReportResult
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,9 +197,9 @@ def _not_explicit(result: ScanResult) -> str:
     """Why a scan does not show that every rule is stated; empty where it does."""
     if not result.paths:
         return "No evaluation path was found, so no rule is stated. Scan the folder that holds the evaluation script."
-    fresh = [item for item in result.unstated() if not item.is_suppressed]
+    fresh = result.unstated()
     words = "Pass the rule at the evaluation call, or make it an option."
-    return f"{formats.describe_findings(fresh)} {words}" if fresh else ""
+    return f"{formats.describe_unstated(fresh)} {words}" if fresh else ""
 
 
 def _write_report(path: Path, found: ReportResult) -> None:

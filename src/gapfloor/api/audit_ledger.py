@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfloor.api.progress import step_teller
 from gapfloor.audit.ledger import entries as ledgers
-from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries, load_registry
-from gapfloor.audit.ledger.verify import LedgerVerification, clone_missing, verify_ledger
+from gapfloor.audit.ledger.registry import compare_entries, load_registry
+from gapfloor.audit.ledger.verify import LedgerVerification, verify_ledger
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
-from gapfloor.text_tables import ReadableResult, ReportResult, Table
-
-#: Where clones are looked for.
-DEFAULT_REPOS = "gapfloor-audit-repos"
+from gapfloor.tables.readable import ReadableResult, ReportResult
+from gapfloor.tables.table import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,7 +72,7 @@ class AuditRegistry(ReportResult):
 
     row_names = ("entries",)
 
-    entries: tuple[RegistryEntry, ...]
+    entries: tuple[ledgers.RegistryEntry, ...]
     """One per repository."""
 
     def __repr__(self) -> str:
@@ -88,9 +85,7 @@ def audit_ledger(
     files: Sequence[str | Path] = (),
     only: str = "",
     repos: str | Path | None = None,
-    clone: bool = False,
     out: str | Path | None = None,
-    progress: Callable[[str], None] | bool | None = None,
 ) -> AuditLedger | AuditRegistry | LedgerVerification:
     """Show the code bases that were audited by hand, or check their evidence in clones.
 
@@ -102,11 +97,7 @@ def audit_ledger(
         files: A registry file of yours, whose entries are added to the registry.
         only: Show the entries of the registry whose name, repository, rule or provenance contains this text.
         repos: Check every evidence line in this folder of clones: owner+name, owner/name or name.
-        clone: Check every evidence line, and fetch missing pinned commits from GitHub first (default folder:
-            gapfloor-audit-repos).
         out: File for the page of the registry (Markdown).
-        progress: Called with words about what was fetched. None: a line each on a terminal or in a notebook; False:
-            nothing.
 
     Returns:
         The entries of twelve code bases; those of the registry; or one check per evidence line (ok, moved, changed, no
@@ -115,7 +106,7 @@ def audit_ledger(
     Command line:
         gapfloor audit ledger
         gapfloor audit ledger --registry --only epsilon-greedy
-        gapfloor audit ledger --registry --repos clones --clone
+        gapfloor audit ledger --registry --repos clones
 
     Examples:
         >>> import gapfloor, tempfile
@@ -133,9 +124,10 @@ def audit_ledger(
     """
     check_file(out)
     own = tuple(Path(file) for file in files)
-    if repos is not None or clone:
-        entries = load_registry(own) if registry or own else None
-        return _verify(Path(repos or DEFAULT_REPOS), entries, clone=clone, tell=step_teller(progress))
+    if repos is not None:
+        if not Path(repos).is_dir():
+            raise UsageError(f"There is no folder '{repos}' with clones. Name another folder as repos.")
+        return verify_ledger(Path(repos), entries=load_registry(own) if registry or own else None)
     if not (registry or own or only or out):
         return AuditLedger(ledgers.count_ledger(), ledgers.load_ledger())
     found = tuple(
@@ -150,21 +142,3 @@ def audit_ledger(
     if out is not None:
         write_text_atomically(Path(out), compare_entries(found))
     return AuditRegistry(found)
-
-
-def _verify(
-    repos: Path,
-    entries: tuple[RegistryEntry, ...] | None,
-    *,
-    clone: bool,
-    tell: Callable[[str], None],
-) -> LedgerVerification:
-    if clone:
-        repos.mkdir(parents=True, exist_ok=True)
-        for repo in clone_missing(repos, entries=entries):
-            tell(f"fetched {repo}")
-    if not repos.is_dir():
-        raise UsageError(
-            f"There is no folder '{repos}' with clones. Name another folder as repos, or ask to clone them."
-        )
-    return verify_ledger(repos, entries=entries)

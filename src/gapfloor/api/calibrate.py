@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from gapfloor.levels.draws import check_draw
 from gapfloor.machine import check_workers
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
-from gapfloor.text_tables import ReportResult
+from gapfloor.tables.readable import ReportResult
 
 
 @dataclass(frozen=True)
@@ -41,22 +40,6 @@ class GameCalibration:
             return None
         return shipped_classes(self.random.engine.game, self.random.engine.mode)
 
-    @property
-    def differences(self) -> list[dict[str, Any]]:
-        """The pairs of actions that are one class on random play or on the policy's own, but not on both."""
-        if self.visited is None:
-            return []
-        found = []
-        for one, other in combinations(range(self.random.partition.n_actions), 2):
-            random, visited = (
-                classes.settings.states - classes.equal_states[one][other]
-                for classes in (self.random, self.visited)
-            )
-            if (random == 0) != (visited == 0):
-                counts = {"states_differing_random": random, "states_differing_visited": visited}
-                found.append({"actions": [one, other], **counts})
-        return found
-
     def __str__(self) -> str:
         """Classes, the matrix of differences and, if a policy was named, what its own play changes."""
         lines = [_classes_text(self.random, played_by="random play")]
@@ -64,16 +47,15 @@ class GameCalibration:
             lines.append(self._shipped_text())
         if self.visited is not None:
             lines.append(_classes_text(self.visited, played_by="the policy's own play"))
-            if not self.differences:
+            names, pairs = self.random.action_names, self.random.differences(self.visited)
+            if not pairs:
                 lines.append("Both give the same classes.")
-        for pair in self.differences:
-            one, other = (self.random.action_names[action] for action in pair["actions"])
-            random, visited = pair["states_differing_random"], pair["states_differing_visited"]
-            play = "random play" if random == 0 else "the policy's own play"
-            lines.append(
-                f"{one} and {other} are one class on {play}, and differ in {random or visited} of "
-                f"{self.random.settings.states} states of the other."
-            )
+            for first, second, on_random, on_visited in pairs:
+                one = "random play" if on_random == 0 else "the policy's own play"
+                lines.append(
+                    f"{names[first]} and {names[second]} are one class on {one}, and differ in "
+                    f"{on_random or on_visited} of {self.random.settings.states} states of the other."
+                )
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     def _shipped_text(self) -> str:
@@ -85,15 +67,17 @@ class GameCalibration:
 
     def to_dict(self) -> dict[str, Any]:
         """The game's entry in the document that `gapfloor calibrate --json` prints."""
-        document = {
-            **self.random.to_json(),
-            "shipped_k": self.shipped.k if self.shipped is not None else None,
-        }
+        document = self.random.to_json()
+        document.pop("format")
+        document["shipped_k"] = self.shipped.k if self.shipped is not None else None
         if self.visited is not None:
             visited = self.visited.to_json()
             visited.pop("format")
-            document |= {"visited": visited, "differences": self.differences}
-        document.pop("format")
+            document["visited"] = visited
+            document["differences"] = [
+                {"actions": pair, "states_differing_random": here, "states_differing_visited": there}
+                for *pair, here, there in self.random.differences(self.visited)
+            ]
         return document
 
 
@@ -164,7 +148,7 @@ def calibrate(
             notebook; False: nothing.
 
     Returns:
-        One entry per game; `plot()` draws the classes.
+        One entry per game.
 
     Command line:
         gapfloor calibrate starpilot fruitbot
@@ -195,9 +179,7 @@ def calibrate(
     measured = []
     for spec in specs:
         random = measure_classes(spec, chosen, workers=workers)
-        visited = (
-            measure_classes(spec, chosen, source=source, workers=workers) if source is not None else None
-        )
+        visited = measure_classes(spec, chosen, source=source, workers=workers) if source else None
         measured.append(GameCalibration(random, visited, _keep(random, store, replace=replace)))
         tell(f"{spec.game}: {random.k} classes")
     return Calibrations(tuple(measured))

@@ -9,7 +9,8 @@ from gapfloor.engines.contract import Contract, check_contract
 from gapfloor.engines.doctor import DoctorFinding, examine
 from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReportResult, counted
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReportResult
 
 #: The games that are tried on this machine.
 DOCTOR_GAMES = ("coinrun", "starpilot", "dodgeball")

@@ -16,7 +16,7 @@ from gapfloor.play.references import UNIFORM, recorded_name
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
 from gapfloor.rules.rule import rule_forms
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 
 @takes(CampaignSettings)

@@ -14,7 +14,10 @@ from gapfloor.plan.model import builtin_text, parse_addendum
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.settings import read_text
-from gapfloor.text_tables import ReadableResult, Table, counted, table_of
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 _KEYS = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status", "commit")
 

@@ -10,11 +10,8 @@ from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.sweep import Sweep
 from gapfloor.analysis.training_curves import TrainingCurves
-from gapfloor.api.calibrate import Calibrations
 from gapfloor.api.progress import in_notebook
 from gapfloor.errors import UsageError
-from gapfloor.report.figure_data import GameActionClasses
-from gapfloor.report.figures.actions import classes_figure
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.measurements import (
     comparison_figure,
@@ -32,7 +29,7 @@ def plot(result: Any) -> Any:
     """The matplotlib figure of a result; `result.plot()` is the same.
 
     Args:
-        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate` or `analyse` returned.
+        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve` or `analyse` returned.
 
     Returns:
         A `matplotlib.figure.Figure`: save it with `figure.savefig("name.pdf")`.
@@ -69,17 +66,6 @@ def _analysis_figure(result: AnalysisResults) -> FigureSpec:
     return figures[0]
 
 
-def _calibration_figure(result: Calibrations) -> FigureSpec:
-    shown = [
-        GameActionClasses(
-            game=each.engine.game, mode=each.engine.mode, labels=each.partition.labels, shares=(),
-            action_names=each.action_names,
-        )
-        for each in (game.random for game in result.games)
-    ]  # fmt: skip
-    return classes_figure(shown, [each.game for each in shown])
-
-
 _FIGURES: dict[type, Callable[[Any], FigureSpec]] = {
     FloorMeasurement: floor_figure,
     Evaluation: evaluation_figure,
@@ -87,5 +73,4 @@ _FIGURES: dict[type, Callable[[Any], FigureSpec]] = {
     Comparison: comparison_figure,
     TrainingCurves: training_curves_figure,
     AnalysisResults: _analysis_figure,
-    Calibrations: _calibration_figure,
 }

@@ -19,7 +19,7 @@ from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
-from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
+from gapfloor.plan.model import Method, Plan, paper_plan
 from gapfloor.statistics.conventions import ALPHA, NAN, ROUNDING, check_sizes
 from gapfloor.statistics.power import (
     POWER,
@@ -31,7 +31,8 @@ from gapfloor.statistics.power import (
     skewed_power,
     smallest_design,
 )
-from gapfloor.text_tables import ReadableResult, counted
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
 
 #: Floor episodes where neither a floor nor its size is known, as in the paper.
 USUAL_FLOOR = 384
@@ -212,13 +213,13 @@ def _of_pilot(
     inputs: Inputs, plan: Plan, rule: str | None, level_set: str, family: int | None, **shared: Any
 ) -> list[ComparisonPower]:
     """What the pilot's comparisons need, under one rule (the plan's primary) on one level set."""
-    context = PlannedStudy(group(inputs, plan), plan, content_hash(plan), None)
+    context = PlannedStudy(group(inputs, plan), plan)
     asked = (rule or plan.scope.primary_rule, level_set)
     rows = []
     for members in comparisons(context):
         for one in members:
             # Over different runs: copies of a run tell nothing about the spread between runs.
-            values = np.sort([sample.mean for sample in one.distinct.values()])
+            values = one.values("recommended")
             floor = np.sort(one.floor.units)
             if (one.labels["rule"], one.labels["level_set"]) != asked or values.size < 2:
                 continue

@@ -13,7 +13,7 @@ from gapfloor.play.replay import RecordedEpisode, replay_episodes
 from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
-from gapfloor.text_tables import ReadableResult
+from gapfloor.tables.readable import ReadableResult
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from gapfloor.text_tables import ReadableResult
+from gapfloor.tables.readable import ReadableResult
 
 R = TypeVar("R", bound=ReadableResult)
 

@@ -38,7 +38,7 @@ from gapfloor.records.dataset import store_of
 from gapfloor.records.manifest import ManifestError, parse_manifest
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, write_verification
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReadableResult, Table, table_of
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,7 +27,7 @@ class ProbeResult(ReadableResult):
     """What repeated calls showed."""
 
     rule: str
-    """sampled, argmax, deterministic (no distribution to tell whose maximum), mixed or undecided."""
+    """sampled, deterministic or undecided."""
     is_deterministic: bool
     n_observations: int
     n_calls: int
@@ -37,10 +37,6 @@ class ProbeResult(ReadableResult):
     smallest_chance: float
     n_changing: int
     """Observations on which the answer changed between calls."""
-    n_greedy: int | None
-    """Observations on which every answer was the distribution's maximum; None without a distribution."""
-    p_value: float | None
-    """How well the answers fit the distribution (chi-square over all observations); None without one."""
     is_stateful: bool | None
     """Whether answers depend on earlier calls; None when that cannot be told without `reset`."""
     note: str | None
@@ -80,7 +76,6 @@ def probe_rule(
     act: Callable[[Any], Any],
     observations: Sequence[Any],
     *,
-    distribution: Callable[[Any], Any] | None = None,
     claims: str | None = None,
     error_rate: float = 0.001,
     smallest_chance: float = 0.05,
@@ -93,7 +88,6 @@ def probe_rule(
         act: Takes one observation, returns one action: a number, an array (continuous actions too), or a tuple whose
             first element is the action (like that of `predict` in Stable-Baselines3).
         observations: The observations to repeat; a few dozen that differ are better than many alike.
-        distribution: Takes one observation, returns the action probabilities.
         claims: What the harness says it does, `deterministic` or `stochastic`; a contradiction is reported.
         error_rate: Accepted probability of taking a sampling policy for a deterministic one.
         smallest_chance: A policy that leaves its favourite action less often than this counts as deterministic.
@@ -130,17 +124,8 @@ def probe_rule(
         for place, observation in enumerate(observations)
     ]
     n_changing = sum(len(set(row)) > 1 for row in answers)
-    n_greedy, p_value = None, None
-    is_discrete = all(isinstance(answer, int) for row in answers for answer in row)
-    if distribution is not None and is_discrete:
-        rows = [[int(answer) for answer in row if isinstance(answer, int)] for row in answers]
-        probabilities = [_probabilities(distribution, observation) for observation in observations]
-        n_greedy = sum(_is_greedy(row, chances) for row, chances in zip(rows, probabilities, strict=True))
-        p_value = _fit(rows, probabilities)
-    rule = _rule(n_changing, n_greedy, p_value, len(answers), error_rate)
     is_stateful, note = _state(act, ask, observations, n_changing, has_reset=reset is not None)
-    if note is not None:
-        rule = "undecided"
+    rule = "undecided" if note is not None else "sampled" if n_changing else "deterministic"
     contradicts = None
     if claims == "deterministic" and n_changing and note is None:
         contradicts = f"it calls itself deterministic, and its answer changed on {n_changing} observations"
@@ -154,8 +139,6 @@ def probe_rule(
         error_rate=error_rate,
         smallest_chance=smallest_chance,
         n_changing=n_changing,
-        n_greedy=n_greedy,
-        p_value=p_value,
         is_stateful=is_stateful,
         note=note,
         contradicts=contradicts,
@@ -242,45 +225,3 @@ def _action(
     if flat.size == 1 and float(flat[0]) == int(flat[0]):
         return int(flat[0])
     return tuple(float(item) for item in flat)
-
-
-def _probabilities(distribution: Callable[[Any], Any], observation: Any) -> Floats:
-    given = distribution(observation)
-    if hasattr(given, "detach"):
-        given = given.detach().cpu()
-    chances = np.asarray(given, dtype=np.float64).reshape(-1)
-    if chances.size == 0 or (chances < 0).any() or not math.isclose(float(chances.sum()), 1.0, abs_tol=1e-3):
-        raise UsageError(f"`distribution` returned {chances[:4]}...; return probabilities that sum to 1.")
-    return np.asarray(chances / chances.sum(), dtype=np.float64)
-
-
-def _is_greedy(row: list[int], chances: Floats) -> bool:
-    best = np.flatnonzero(chances >= chances.max() - 1e-9)
-    return all(answer in best for answer in row)
-
-
-def _fit(answers: list[list[int]], probabilities: list[Floats]) -> float:
-    """The p-value of a chi-square test over all observations; cells that expect under five are pooled."""
-    from scipy.stats import chi2
-
-    statistic, freedom = 0.0, 0
-    for row, chances in zip(answers, probabilities, strict=True):
-        if any(answer < 0 or answer >= chances.size or chances[answer] == 0 for answer in row):
-            return 0.0
-        counts = np.bincount(row, minlength=chances.size).astype(np.float64)
-        expected = chances * len(row)
-        small = expected < 5
-        pooled_counts = np.append(counts[~small], counts[small].sum())
-        pooled_expected = np.append(expected[~small], expected[small].sum())
-        keep = pooled_expected > 1e-9
-        if keep.sum() > 1:
-            part = (pooled_counts[keep] - pooled_expected[keep]) ** 2 / pooled_expected[keep]
-            statistic += float(part.sum())
-            freedom += int(keep.sum()) - 1
-    return float(chi2.sf(statistic, freedom)) if freedom else 1.0
-
-
-def _rule(n_changing: int, n_greedy: int | None, p_value: float | None, n: int, error_rate: float) -> str:
-    if n_changing == 0:
-        return "argmax" if n_greedy == n else "deterministic"
-    return "sampled" if p_value is None or p_value >= error_rate else "mixed"

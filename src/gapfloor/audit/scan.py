@@ -11,7 +11,7 @@ from typing import Any
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement import findings, formats
+from gapfloor.audit.judgement import formats
 from gapfloor.audit.judgement.configurations import configured_paths
 from gapfloor.audit.judgement.learning import Updates
 from gapfloor.audit.judgement.paths import Judged, PathFinder, inert_parameters
@@ -27,7 +27,7 @@ from gapfloor.audit.judgement.verdict import (
 from gapfloor.audit.reading.entry import find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import Sources, Unread, read_target
-from gapfloor.text_tables import ReportResult
+from gapfloor.tables.readable import ReportResult
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
@@ -70,9 +70,9 @@ class ScanResult(ReportResult):
         """SARIF 2.1.0, for code-scanning pages."""
         return formats.as_sarif(self)
 
-    def unstated(self) -> list[findings.Finding]:
-        """The evaluation paths whose rule is inherited or could not be read."""
-        return findings.find_unstated(self.paths, self.texts)
+    def unstated(self) -> list[EvaluationPath]:
+        """The evaluation paths whose rule is inherited or could not be read, and that no comment accepts."""
+        return [path for path in self.paths if not path.is_stated and not path.is_accepted(self.texts)]
 
     def __repr__(self) -> str:
         return formats.as_markdown(self)

@@ -51,14 +51,9 @@ def read_classes(store_root: str | Path, spec: EngineSpec) -> ActionClasses | No
     if classes.engine != spec:
         raise StoreError(
             f"{path} was measured with {classes.engine.engine} {classes.engine.version} and {spec.engine} "
-            f"{spec.version} is in use: run gapfloor calibrate {_command(spec)} --replace."
+            f"{spec.version} is in use: run gapfloor calibrate {written_game(spec)} --mode {spec.mode} --replace."
         )
     return classes
-
-
-def _command(spec: EngineSpec) -> str:
-    """How the game is named on the command line."""
-    return f"{written_game(spec)} --mode {spec.mode}"
 
 
 def load_classes(store_root: str | Path, spec: EngineSpec) -> Partition | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,32 +38,17 @@ def measure_classes(
     settings = settings or CalibrationSettings()
     check_ends(spec)
     check_draw(settings.seed)
-    action_names_of(spec)  # refuse an engine that cannot clone before anything is played
+    names = action_names_of(spec)  # refuses an engine that cannot clone before anything is played
     policy = source.load() if source is not None else None
     play = RANDOM_PLAY
     if policy is not None and source is not None:
         engine = engine_from_spec(spec, slots=SLOTS, levels=settings.levels)
         play = fingerprint(policy, name=source.name, engine=engine)
         engine.close()
-    states = visited_states(
-        spec,
-        levels=settings.levels,
-        n_states=settings.states,
-        seed=settings.seed,
-        spacing=settings.spacing,
-        policy=policy,
-        policy_name=source.name if source is not None else "",
-    )
+    states = visited_states(spec, settings, policy=policy, policy_name=source.name if source else "")
     partitions = state_partitions(
         spec, states, horizon=settings.horizon, workers=workers or available_cores()
     )
-    return gather_classes(spec, settings, play=play, partitions=partitions)
-
-
-def gather_classes(
-    spec: EngineSpec, settings: CalibrationSettings, *, play: str, partitions: Sequence[Partition]
-) -> ActionClasses:
-    """The game's classes from those of its states."""
     labels = np.array([partition.labels for partition in partitions])
     equal = (labels[:, :, None] == labels[:, None, :]).sum(axis=0)
     return ActionClasses(
@@ -72,7 +56,7 @@ def gather_classes(
         settings=settings,
         play=play,
         partition=functools.reduce(Partition.meet, partitions),
-        action_names=action_names_of(spec),
+        action_names=names,
         equal_states=tuple(tuple(int(count) for count in row) for row in equal),
         mean_state_k=sum(partition.k for partition in partitions) / len(partitions),
     )

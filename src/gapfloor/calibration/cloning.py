@@ -15,6 +15,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,6 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.levels import LevelSet
 
-#: The action and the paper's four no-ops.
-HORIZON = 5
-
 #: Engines whose steps leave Python's lock: only there do threads share anything.
 THREADED_ENGINES = ("procgen",)
 
@@ -40,11 +38,7 @@ _ANY_LEVELS = LevelSet(0, 1)
 class Cloner:
     """One engine with a slot for each action and one for the replay."""
 
-    def __init__(self, spec: EngineSpec, *, horizon: int = HORIZON) -> None:
-        if horizon < 1:
-            raise UsageError(
-                f"The horizon is {horizon}: it counts the action's own step, so it must be at least 1."
-            )
+    def __init__(self, spec: EngineSpec, *, horizon: int) -> None:
         self._spec, self._horizon = spec, horizon
         self.n_actions = len(action_names_of(spec))
         self._engine = engine_from_spec(spec, slots=self.n_actions + 1, levels=_ANY_LEVELS)
@@ -114,18 +108,15 @@ def split(
 
 
 def state_partitions(
-    spec: EngineSpec, states: Sequence[State], *, horizon: int = HORIZON, workers: int = 1
+    spec: EngineSpec, states: Sequence[State], *, horizon: int, workers: int = 1
 ) -> list[Partition]:
     """The partition of actions in each of `states`, in their order, whatever the number of workers."""
     workers = max(1, min(workers, len(states))) if spec.engine in THREADED_ENGINES else 1
     shares = [range(first, len(states), workers) for first in range(workers)]
 
     def work(share: Iterable[int]) -> list[tuple[int, Partition]]:
-        cloner = Cloner(spec, horizon=horizon)
-        try:
+        with closing(Cloner(spec, horizon=horizon)) as cloner:
             return [(number, cloner.partition(states[number], turn=number)) for number in share]
-        finally:
-            cloner.close()
 
     if workers == 1:
         return [partition for _, partition in work(shares[0])]
@@ -137,13 +128,10 @@ def state_partitions(
 @functools.lru_cache(maxsize=64)
 def action_names_of(spec: EngineSpec) -> tuple[str, ...]:
     """The actions of a game; refuses an engine whose states cannot be cloned."""
-    engine = engine_from_spec(spec, slots=1, levels=_ANY_LEVELS)
-    try:
+    with closing(engine_from_spec(spec, slots=1, levels=_ANY_LEVELS)) as engine:
         if not engine.can_clone:
             raise UsageError(
                 f"The engine {spec.engine} cannot clone the states of {spec.game}, which calibration needs: there is "
                 "no merged rule and no merged entropy for it."
             )
         return engine.action_names
-    finally:
-        engine.close()

@@ -17,7 +17,6 @@ OLD_COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("floor", "--known"): ("known-floor",),
     ("audit", "registry"): ("audit", "ledger", "--registry"),
     ("study", "preview"): ("study", "status"),
-    ("audit", "verify", "--clone"): ("audit", "ledger", "--clone"),
     ("audit", "verify", "--repos"): ("audit", "ledger", "--repos"),
     ("audit", "verify"): ("audit", "ledger", "--repos", "gapfloor-audit-repos"),
 }

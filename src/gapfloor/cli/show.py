@@ -20,9 +20,9 @@ from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.say import say
 from gapfloor.errors import CheckFailedError
 from gapfloor.records.store import DEFAULT_STORE
+from gapfloor.tables.readable import ReadableResult, ReportResult
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal, wrapped
-from gapfloor.text_tables import ReadableResult, ReportResult
 
 Values = Mapping[str, Any]
 

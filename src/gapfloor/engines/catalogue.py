@@ -85,7 +85,17 @@ ENVIRONMENT_PACKAGES = ("minigrid", "crafter", "ale-py", "highway-env", "nle", "
 
 def installed_engines() -> list[tuple[str, str | None, str]]:
     """Every engine, installed or not: name, version, and what to know about it."""
-    return [_look_up(facts) for facts in ENGINES.values()]
+    found = []
+    for facts in ENGINES.values():
+        version = package_version(facts.package)
+        words = f"{facts.package} {version}" if version else f"not installed: {facts.install_command}"
+        if version and facts is GYMNASIUM:
+            packages = ((name, package_version(name)) for name in ENVIRONMENT_PACKAGES)
+            present = [f"{name} {of_package}" for name, of_package in packages if of_package]
+            words += f" with {', '.join(present)}" if present else ""
+        words += " (no cloning, so no calibration)" if facts.never_clones else ""
+        found.append((facts.name, version, f"{words}; its games are written {facts.games}"))
+    return found
 
 
 @functools.cache
@@ -95,16 +105,3 @@ def package_version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _look_up(facts: EngineFacts) -> tuple[str, str | None, str]:
-    version = package_version(facts.package)
-    if version is None:
-        words = f"not installed: {facts.install_command}"
-    else:
-        words = f"{facts.package} {version}"
-        packages = {name: package_version(name) for name in ENVIRONMENT_PACKAGES if facts is GYMNASIUM}
-        present = [f"{name} {found}" for name, found in packages.items() if found]
-        words += f" with {', '.join(present)}" if present else ""
-    limits = " (no cloning, so no calibration)" if facts.never_clones else ""
-    return facts.name, version, f"{words}{limits}; its games are written {facts.games}"

@@ -19,7 +19,7 @@ from gapfloor.engines.families import family_of
 from gapfloor.engines.level_play import first_observation
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
-from gapfloor.text_tables import ReportResult
+from gapfloor.tables.readable import ReportResult
 
 #: Seeds of both of the usual level sets, and the last one there is; the first ones are always tried.
 LEVELS = (0, 2**31 - 2, 1000, 199, 1, 2, 3, 5, 8, 13, 150, 1001, 1050, 1099)

@@ -6,6 +6,7 @@ a running batch made from it. `gapfloor.engines.registry` finds the engine that 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +22,13 @@ State = Any
 #: A value that an option of an engine can have.
 Option = bool | int | float | str
 Step = tuple[Observations, npt.NDArray[np.floating[Any]], npt.NDArray[np.bool_]]
+
+
+def map_arrays(observations: Observations, change: Callable[[Any], Any]) -> Any:
+    """What a function makes of observations: of the one array, or of each array of a dict."""
+    if isinstance(observations, Mapping):
+        return {key: change(each) for key, each in observations.items()}
+    return change(observations)
 
 
 class Engine(Protocol):

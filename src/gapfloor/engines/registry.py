@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Protocol, cast
 
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
@@ -109,8 +110,7 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
         raise UsageError(f"{what} clones states, which {facts.title} cannot do: {instead}.")
     if spec.engine != GYMNASIUM.name:
         return
-    engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
-    try:
+    with closing(engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))) as engine:
         if not engine.n_actions:
             raise UsageError(
                 f"{what} compares numbered actions, but those of {spec.game} are {engine.action_space}: leave it out."
@@ -120,8 +120,6 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
                 f"{what} takes every action in every state, but masks=true is given for {spec.game}: leave out one of "
                 "the two."
             )
-    finally:
-        engine.close()
 
 
 #: Seeds of both of the usual level sets, by which the check at the start tells levels apart, and its random steps.
@@ -135,18 +133,18 @@ def check_seed(spec: EngineSpec) -> None:
     from gapfloor.engines.level_play import first_observation, hash_play
 
     game = written_game(spec)
-    engines = [engine_from_spec(spec, slots=1, levels=LevelSet(0, 1)) for _ in range(2)]
-    try:
-        first = [first_observation(engine, 0) for engine in engines]
-        if first[0] != first[1]:
+    one, other = (engine_from_spec(spec, slots=1, levels=LevelSet(0, 1)) for _ in range(2))
+    with closing(one), closing(other):
+        first = first_observation(one, 0)
+        if first != first_observation(other, 0):
             raise UsageError(
                 f"{game} ignores its seed: two resets with seed 0 showed two first observations, so no level can be "
                 f"played twice. gapfloor doctor {game} shows the details."
             )
         # The environment is played only where the first observations leave it open.
-        if any(first_observation(engines[0], seed) != first[0] for seed in _TRIED_SEEDS[1:]):
+        if any(first_observation(one, seed) != first for seed in _TRIED_SEEDS[1:]):
             return
-        if len({hash_play(engines[0], seed, steps=_TRIED_STEPS)[1] for seed in _TRIED_SEEDS}) == 1:
+        if len({hash_play(one, seed, steps=_TRIED_STEPS)[1] for seed in _TRIED_SEEDS}) == 1:
             warnings.warn(
                 f"{game} is the same level for every seed ({len(_TRIED_SEEDS)} seeds, {_TRIED_STEPS} random steps "
                 "each): training and held-out levels are one level, and a gap between them measures nothing. If it "
@@ -154,9 +152,6 @@ def check_seed(spec: EngineSpec) -> None:
                 LevelWarning,
                 stacklevel=2,
             )
-    finally:
-        for engine in engines:
-            engine.close()
 
 
 def _engine_module(engine: str) -> EngineModule:

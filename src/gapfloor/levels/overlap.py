@@ -16,7 +16,9 @@ from typing import Any
 from gapfloor.errors import UsageError
 from gapfloor.json_values import from_exact, to_exact
 from gapfloor.levels.level_set import LevelSet, check_disjoint
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 FORMAT = "gapfloor-leakage/1"
 #: More levels than this are not two sets that someone compares, but the generator.

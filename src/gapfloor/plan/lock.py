@@ -97,7 +97,6 @@ def lock_plan(
     """Lock the plan in `plan_path`; a plan that is locked already is left as it is, a changed one refused."""
     text = read_text(plan_path)
     plan = parse_plan(text, source=str(plan_path))
-    _check_count(cells_seen)
     if lock_path(plan_path).exists():
         existing = read_lock(plan_path)
         _refuse_changes(existing, plan, text, plan_path)
@@ -105,11 +104,13 @@ def lock_plan(
             f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
             "cells seen. Add to it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
         )
-    locked = _locked(plan.name, content_hash(plan), text, cells_seen, seen_in, now)
-    lock = Lock(dataclasses.replace(locked, earlier=_earlier_locks(plan_path), commit=commit))
+    path = history_path(plan_path)
+    earlier = tuple(line for line in read_text(path).splitlines() if line) if path.exists() else ()
+    locked = dataclasses.replace(_locked(plan, text, cells_seen, seen_in, commit, now), earlier=earlier)
+    lock = Lock(locked)
     _write_lock(plan_path, lock)
     note = f"{locked.locked_at} {locked.hash[:12]}, {locked.cells_seen} cells seen ({locked.seen_in})"
-    write_text_atomically(history_path(plan_path), "\n".join((*lock.plan.earlier, note)) + "\n")
+    write_text_atomically(path, "\n".join((*earlier, note)) + "\n")
     return lock
 
 
@@ -126,7 +127,6 @@ def add_addendum(
     locked = load_plan(plan_path)
     if locked.lock is None:
         raise UsageError(f"{plan_path} is not locked. Lock it first: gapfloor plan lock {plan_path}")
-    _check_count(cells_seen)
     text = read_text(addendum_path)
     addendum = parse_addendum(text, source=str(addendum_path))
     for _, earlier in locked.addenda:
@@ -142,8 +142,7 @@ def add_addendum(
             f"{addendum_path}: the rule '{taken[0]}' belongs to the plan or to an earlier addendum. "
             "An addendum adds rules; it cannot test again what is fixed."
         )
-    new = _locked(addendum.name, content_hash(addendum), text, cells_seen, seen_in, now)
-    new = dataclasses.replace(new, commit=commit)
+    new = _locked(addendum, text, cells_seen, seen_in, commit, now)
     lock = dataclasses.replace(locked.lock, addenda=(*locked.lock.addenda, new))
     _write_lock(plan_path, lock)
     return lock
@@ -197,11 +196,6 @@ def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
     return dataclasses.replace(locked, lock=dataclasses.replace(locked.lock, plan=counted))
 
 
-def _earlier_locks(plan_path: Path) -> tuple[str, ...]:
-    path = history_path(plan_path)
-    return tuple(line for line in read_text(path).splitlines() if line) if path.exists() else ()
-
-
 def _text(item: dict[str, Any]) -> LockedText:
     text = from_exact(LockedText, {"earlier": [], "commit": "", **item})
     if not re.fullmatch("[0-9a-f]{0,64}", text.commit):
@@ -222,16 +216,13 @@ def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:
     )
 
 
-def _check_count(cells_seen: int) -> None:
+def _locked(
+    content: Plan | Addendum, text: str, cells_seen: int, seen_in: str, commit: str, now: datetime | None
+) -> LockedText:
     if cells_seen < 0:
         raise UsageError(f"The number of cells seen cannot be negative, but is {cells_seen}.")
-
-
-def _locked(
-    name: str, digest: str, text: str, cells_seen: int, seen_in: str, now: datetime | None
-) -> LockedText:
     moment = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return LockedText(name, digest, moment, cells_seen, seen_in, text)
+    return LockedText(content.name, content_hash(content), moment, cells_seen, seen_in, text, commit=commit)
 
 
 def _write_lock(plan_path: Path, lock: Lock) -> None:

@@ -13,7 +13,6 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from importlib import resources
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -69,8 +68,6 @@ class FloorTest:
     """Which method makes the calls; the other one is in a table of its own. Absent: the paper's."""
     least_runs: int | None = None
     """With fewer different runs a comparison is not tested. Absent: 3."""
-    looks: tuple[int, ...] | None = None
-    """Numbers of different runs (all agents of a game together) at which a growing study is looked at. Absent: once."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +194,7 @@ class Plan:
         is_fixed = {
             "games": bool(scope.games),
             "agents": scope.agents is not None,
-            "runs": scope.runs is not None or scope.seeds is not None or self.floor.looks is not None,
+            "runs": scope.runs is not None or scope.seeds is not None,
             "seeds": scope.seeds is not None,
             "draws": scope.draws > 0,
             "episodes": scope.episodes > 0,
@@ -296,21 +293,9 @@ def _check_plan(plan: Plan, source: str) -> None:
         "scope.runs must be at least 1": plan.scope.runs is None or plan.scope.runs >= 1,
         "scope.agents must name an agent": plan.scope.agents is None or bool(plan.scope.agents),
         "floor.least_runs must be at least 2": plan.least_runs >= 2,
-        "floor.looks must be rising numbers of runs, the first at least 3 and at least floor.least_runs": (
-            plan.floor.looks is None or _rises_from(plan.floor.looks, max(plan.least_runs, LEAST_RUNS))
-        ),
-        'floor.looks needs floor.method = "recommended"': plan.floor.looks is None
-        or plan.floor.method == "recommended",
-        "floor.looks lets the number of runs grow, which scope.runs fixes; leave one of them out": (
-            plan.floor.looks is None or plan.scope.runs is None
-        ),
     }
     for rule, holds in rules.items():
         if not holds:
             raise UsageError(f"{source}: {rule}.")
     for difference in plan.pairs.differences:
         split_difference(difference, source=source)
-
-
-def _rises_from(numbers: tuple[int, ...], least: int) -> bool:
-    return bool(numbers) and numbers[0] >= least and all(a < b for a, b in pairwise(numbers))

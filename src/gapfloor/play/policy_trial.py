@@ -119,9 +119,9 @@ def try_policy(
             arithmetic = arithmetic_of(logits_reader.read(observations, first))
     finally:
         small.close()
-    used = backend_of(policy)
-    inference = Inference(batch, used.name, used.version, used.device, arithmetic)
-    if (used.name, used.device) == (ONNXRUNTIME, "cpu"):
+    backend, version, device = backend_of(policy)
+    inference = Inference(batch, backend, version, device, arithmetic)
+    if (backend, device) == (ONNXRUNTIME, "cpu"):
         source = replace(source, given=policy)
     distribution = logits_reader.distribution
     if distribution is None:

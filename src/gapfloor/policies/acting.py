@@ -20,12 +20,12 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, MultiDiscrete
+from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.notes import note_once
-from gapfloor.users_code import in_users_words
+from gapfloor.users_code import in_users_words, parameters_of, required_parameters
 
 #: The methods by which libraries ask for an action, the clearest first.
 METHODS = ("act", "select_action", "compute_single_action", "predict")
@@ -77,27 +77,21 @@ class ActingPolicy:
 
 def acting_policy(given: Any, *, name: str) -> ActingPolicy:
     """The policy of an object or a function in memory; slots get copies where it keeps a memory or a generator."""
-    return ActingPolicy(_Copies(given), name=name)
+    slot = _Slot(given)
+    is_shared = not slot.can_be_seeded and slot.reset is None
+    return ActingPolicy(lambda: given if is_shared else _copied(given), name=name)
 
 
-class _Copies:
-    """Gives copies of an object; itself where it has nothing that slots would share, or cannot be copied."""
-
-    def __init__(self, given: Any) -> None:
-        self._given = given
-
-    def __call__(self) -> Any:
-        slot = _Slot(self._given)
-        if not slot.can_be_seeded and slot.reset is None:
-            return self._given
-        try:
-            return copy.deepcopy(self._given)
-        except Exception:
-            note_once(
-                f"{type(self._given).__name__} cannot be copied, so all slots share it: if it remembers its episode, "
-                "give a function that makes it (acting:package.module:factory), or use --batch 1."
-            )
-            return self._given
+def _copied(given: Any) -> Any:
+    """A copy of an object; itself where it cannot be copied."""
+    try:
+        return copy.deepcopy(given)
+    except Exception:
+        note_once(
+            f"{type(given).__name__} cannot be copied, so all slots share it: if it remembers its episode, "
+            "give a function that makes it (acting:package.module:factory), or use --batch 1."
+        )
+        return given
 
 
 class _Slot:
@@ -110,9 +104,9 @@ class _Slot:
         seed, reset = getattr(given, "seed", None), getattr(given, "reset", None)
         self._seed: Callable[[int], Any] | None = seed if callable(seed) else None
         # What else a method of this name needs is not an episode's, e.g. the new_config of RLlib's Algorithm.reset.
-        is_ours = callable(reset) and _required(reset) <= {"seed"}
+        is_ours = callable(reset) and set(required_parameters(reset)) <= {"seed"}
         self.reset: Callable[..., Any] | None = reset if is_ours else None
-        self._reset_takes_seed = self.reset is not None and "seed" in _parameters(self.reset)
+        self._reset_takes_seed = self.reset is not None and "seed" in parameters_of(self.reset)
         kinds = (np.random.Generator, np.random.RandomState, random.Random)
         state = getattr(given, "__dict__", {})
         self._generators = {name: type(each) for name, each in state.items() if isinstance(each, kinds)}
@@ -155,7 +149,7 @@ class ActionReader:
         """The actions of some rows."""
         if self._policy.is_batched:
             chosen = np.asarray(rows)
-            some = _map(observations, lambda array: array[chosen])
+            some = map_arrays(observations, lambda array: array[chosen])
             answers = list(np.asarray(self._guarded(lambda: self._slots[0].ask(some))))
             if len(answers) != len(rows):
                 raise PolicyError(
@@ -167,7 +161,7 @@ class ActionReader:
         return [as_action(each, self._space, name=self._name) for each in answers]
 
     def _ask(self, row: int, observations: Any) -> Any:
-        return self._slots[row].ask(_map(observations, lambda array: _plain(array[row])))
+        return self._slots[row].ask(map_arrays(observations, lambda array: _plain(array[row])))
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:
@@ -204,29 +198,9 @@ def as_action(answer: Any, space: ActionSpace, *, name: str) -> Any:
     )
 
 
-def _map(observations: Any, change: Callable[[npt.NDArray[Any]], Any]) -> Any:
-    if isinstance(observations, Mapping):
-        return {key: change(each) for key, each in observations.items()}
-    return change(observations)
-
-
 def _plain(value: Any) -> Any:
     """A text as Python's own; arrays as they are."""
     return str(value) if isinstance(value, np.str_) else value
-
-
-def _parameters(function: Any) -> Mapping[str, Any]:
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}
-
-
-def _required(function: Any) -> set[str]:
-    """The arguments without which a function cannot be called."""
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    parameters = _parameters(function).values()
-    return {each.name for each in parameters if each.default is each.empty and each.kind not in several}
 
 
 def _kind(given: Any) -> str:

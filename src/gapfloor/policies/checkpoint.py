@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.policies.backends import computes_graphs
-from gapfloor.policies.encoder_graphs import agent_graph, has_graph
 from gapfloor.policies.formats.inference import repeatable, require_torch
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.formats.torch_policy import TorchPolicy
@@ -107,7 +106,11 @@ def parse_random_weights(name: str) -> tuple[str, int]:
 
 def _policy(checkpoint: Checkpoint, name: str, device: str, backend: str | None) -> Any:
     header = checkpoint.header
-    if not computes_graphs(backend, device) or not has_graph(header):
+    if not computes_graphs(backend, device):
+        return _in_torch(checkpoint, name, device)
+    from gapfloor.policies.encoder_graphs import agent_graph, has_graph
+
+    if not has_graph(header):
         return _in_torch(checkpoint, name, device)
     graph = agent_graph(checkpoint.arrays, header, path=checkpoint.path)
     return GraphPolicy(graph, name=name, header=header, fingerprint=str(header["content_hash"]))

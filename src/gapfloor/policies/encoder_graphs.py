@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from onnx import TensorProto, helper, numpy_helper
 
 from gapfloor.errors import PolicyError
 from gapfloor.training.encoders._sizes import FEATURES, FUSED, POOLED, WIDTHS, map_sizes
@@ -57,16 +58,12 @@ class _Graph:
 
     def constant(self, values: Array) -> str:
         """A constant of the graph; returns its name."""
-        from onnx import numpy_helper
-
         name = f"constant{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(values, name))
         return name
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """A node; returns the name of its output."""
-        from onnx import helper
-
         output = f"{operator}{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output
@@ -176,8 +173,6 @@ def agent_graph(arrays: Mapping[str, Array], header: Mapping[str, Any], *, path:
 
     Weights that are not those of the header's encoder are refused. The value head is checked and left out.
     """
-    from onnx import TensorProto, helper
-
     encoder, n_actions = str(header["encoder"]), int(header["n_actions"])
     height, width, channels = header["observation_shape"]
     graph = _Graph(arrays, path=path, encoder=encoder)

@@ -15,14 +15,12 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.metadata
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gapfloor.actions.spaces import Actions
-from gapfloor.engines.engine import Engine
+from gapfloor.engines.engine import Engine, map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 
@@ -63,24 +61,17 @@ def _random_actions(engine: Engine, rng: np.random.Generator) -> Actions:
     return engine.action_space.uniform(numbers, engine.masks)
 
 
-@dataclass(frozen=True)
-class Backend:
-    """What computes a policy's logits."""
+def backend_of(policy: Any) -> tuple[str, str, str]:
+    """The library that computes the policy's logits, its version, and the device that it runs on.
 
-    name: str
-    version: str
-    """Of the library; empty for a callable, whose libraries are not known."""
-    device: str
-
-
-def backend_of(policy: Any) -> Backend:
-    """The library that computes the policy's logits, its version, and the device that it runs on."""
+    The version is empty for a callable, whose libraries are not known.
+    """
     name = str(getattr(policy, "backend", "callable"))
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         version = ""
-    return Backend(name, version, str(getattr(policy, "device", "cpu")))
+    return name, version, str(getattr(policy, "device", "cpu"))
 
 
 def instruction_set() -> str:
@@ -109,7 +100,8 @@ def refuse_hidden_state(policy: Policy | StatefulPolicy, *, name: str, engine: E
             f"The policy {name} returned different logits for the same observations: it keeps a state of its own, or "
             f"draws random numbers (dropout: call eval()). {_REMEDY}"
         )
-    turned = reader.read(_reversed(observations), first[::-1])[::-1]
+    reverse = map_arrays(observations, lambda array: np.ascontiguousarray(array[::-1]))
+    turned = reader.read(reverse, first[::-1])[::-1]
     finite = np.isfinite(before)
     scale = max(1.0, float(np.abs(before[finite]).max(initial=0.0)))
     same_masks = np.array_equal(finite, np.isfinite(turned))
@@ -124,9 +116,3 @@ _REMEDY = (
     "Give the harness the state instead: an object with initial_state(n) and logits(observations, state, first), which "
     "returns the logits and the next state; or use framestack= for a stack of frames."
 )
-
-
-def _reversed(observations: Any) -> Any:
-    if isinstance(observations, Mapping):
-        return {key: np.ascontiguousarray(each[::-1]) for key, each in observations.items()}
-    return np.ascontiguousarray(observations[::-1])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.graph import GraphPolicy
 from gapfloor.policies.notes import first_line, note_once
@@ -111,17 +112,14 @@ def _silent_exporter() -> Iterator[None]:
 def _variations(observations: Any) -> Iterator[Any]:
     """Batches on which a graph must agree with torch: the branches and shapes that a trace would have frozen differ."""
     rng = np.random.Generator(np.random.Philox(key=0))
-
-    def each(change: Any) -> Any:
-        if isinstance(observations, Mapping):
-            return {key: change(np.asarray(array)) for key, array in observations.items()}
-        return change(np.asarray(observations))
-
-    yield each(lambda array: array)
-    yield each(lambda array: array[::-1].copy())
-    yield each(lambda array: array[-1:].copy())
-    yield each(np.zeros_like)
-    yield each(lambda array: rng.permuted(array.reshape(len(array), -1), axis=0).reshape(array.shape))
+    arrays = map_arrays(observations, np.asarray)
+    yield arrays
+    yield map_arrays(arrays, lambda array: array[::-1].copy())
+    yield map_arrays(arrays, lambda array: array[-1:].copy())
+    yield map_arrays(arrays, np.zeros_like)
+    yield map_arrays(
+        arrays, lambda array: rng.permuted(array.reshape(len(array), -1), axis=0).reshape(array.shape)
+    )
 
 
 def _difference(found: list[npt.NDArray[Any]], expected: list[npt.NDArray[Any]]) -> float:

@@ -12,13 +12,18 @@ from typing import Any
 from gapfloor.policies.notes import note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
 
+#: What every model and every network of Stable-Baselines3 is derived from.
+_OF_SB3 = {
+    ("stable_baselines3.common.base_class", "BaseAlgorithm"),
+    ("stable_baselines3.common.policies", "BasePolicy"),
+}
+
 
 def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPolicy | None:
     """A policy of an object of another library, or None if it is not one of those that are known."""
-    if _is_of(given, "stable_baselines3.common.base_class", "BaseAlgorithm"):
-        return _of_sb3_model(given, device=device)
-    if _is_of(given, "stable_baselines3.common.policies", "BasePolicy"):
-        return _of_sb3_network(given, device=device)
+    kinds = {(cls.__module__, cls.__name__) for cls in type(given).__mro__}
+    if kinds & _OF_SB3:
+        return _of_sb3(given, device=device)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(given, torch.nn.Module):
         name = type(given).__name__
@@ -32,10 +37,6 @@ def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPol
     return None
 
 
-def _is_of(given: Any, module: str, name: str) -> bool:
-    return any(cls.__module__ == module and cls.__name__ == name for cls in type(given).__mro__)
-
-
 def _acts_without_forward(module: Any, torch: Any) -> bool:
     """Whether a module is an agent as in CleanRL, which has `get_action_and_value` and no `forward`."""
     # Not type(module).forward: TorchScript's modules raise an error there.
@@ -43,41 +44,32 @@ def _acts_without_forward(module: Any, torch: Any) -> bool:
     return not has_forward and callable(getattr(module, "get_action_and_value", None))
 
 
-def _of_sb3_model(model: Any, *, device: str) -> Policy | StatefulPolicy:
-    """The policy of a model, with the normalisation and frame stack of the environments that it holds."""
+def _of_sb3(given: Any, *, device: str) -> Policy | StatefulPolicy:
+    """The policy of a network or a model, with the normalisation and frame stack of the model's environments."""
     from gapfloor.policies.formats.preprocessing import with_preparation
+    from gapfloor.policies.formats.sb3 import header_of, policy_of_network
 
-    policy = _of_sb3_network(
-        model.policy,
+    network = getattr(given, "policy", given)
+    cls = type(network)
+    steps, seed = getattr(given, "_total_timesteps", None), getattr(given, "seed", None)
+    policy = policy_of_network(
+        _copied(network),
+        name=cls.__name__,
+        where=f"The {cls.__name__} in memory",
+        header=header_of((cls.__module__, cls.__name__), steps, seed),
+        exploration=getattr(given, "exploration_rate", None),
         device=device,
-        steps=getattr(model, "_total_timesteps", None),
-        seed=model.seed,
-        exploration=getattr(model, "exploration_rate", None),
     )
-    preparation = _preparation_of(model.get_env())
+    if network is given:
+        return policy
+    preparation = _preparation_of(given.get_env())
     if not preparation.is_empty:
         parts = [
             "normalised with the statistics of its VecNormalize" if preparation.statistics else "",
             f"stacked as by its VecFrameStack ({preparation.stack.n} frames)" if preparation.stack else "",
         ]
-        note_once(f"{type(model).__name__}: observations are {' and '.join(part for part in parts if part)}.")
+        note_once(f"{type(given).__name__}: observations are {' and '.join(part for part in parts if part)}.")
     return with_preparation(policy, preparation)
-
-
-def _of_sb3_network(
-    network: Any, *, device: str, steps: Any = None, seed: Any = None, exploration: Any = None
-) -> Policy | StatefulPolicy:
-    from gapfloor.policies.formats.sb3 import header_of, policy_of_network
-
-    cls = type(network)
-    return policy_of_network(
-        _copied(network),
-        name=cls.__name__,
-        where=f"The {cls.__name__} in memory",
-        header=header_of((cls.__module__, cls.__name__), steps, seed),
-        exploration=exploration,
-        device=device,
-    )
 
 
 def _copied(network: Any) -> Any:

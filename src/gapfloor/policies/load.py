@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -28,7 +27,13 @@ from gapfloor.policies.formats.spec import (
     PolicySpec,
 )
 from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
-from gapfloor.users_code import clean_arguments, in_users_words, named_callable
+from gapfloor.users_code import (
+    clean_arguments,
+    in_users_words,
+    named_callable,
+    parameters_of,
+    required_parameters,
+)
 
 _CHECKPOINT_ENDINGS = (".safetensors", ".weights")
 _NOTHING = PolicySpec(UNKNOWN, Path())
@@ -130,19 +135,20 @@ def meaning_of(name: str | Path) -> PolicySpec:
     ('random-weights', 'factory')
     """
     text = str(name)
-    prefix, colon, _ = text.partition(":")
-    is_file = isinstance(name, Path) or os.path.lexists(text)
-    if not is_file and prefix == "torchscript":
-        raise PolicyError(NO_TORCHSCRIPT)
-    if not is_file and prefix == RANDOM_WEIGHTS:
-        return PolicySpec(RANDOM_WEIGHTS, Path(text))
-    if not is_file and prefix == ACTING:
-        return PolicySpec(ACTING, Path(text.partition(":")[2]))
-    if not is_file and colon and PolicySpec.matches(text):
-        return PolicySpec.parse(text)
-    if text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text):
-        return PolicySpec(CHECKPOINT, Path(text))
-    return PolicySpec(FACTORY if colon and not is_file else UNKNOWN, Path(text))
+    prefix, colon, rest = text.partition(":")
+    kind = UNKNOWN
+    if colon and not isinstance(name, Path) and not os.path.lexists(text):
+        if prefix == "torchscript":
+            raise PolicyError(NO_TORCHSCRIPT)
+        if prefix == RANDOM_WEIGHTS:
+            return PolicySpec(RANDOM_WEIGHTS, Path(text))
+        if prefix == ACTING:
+            return PolicySpec(ACTING, Path(rest))
+        if PolicySpec.matches(text):
+            return PolicySpec.parse(text)
+        kind = FACTORY
+    is_checkpoint = text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text)
+    return PolicySpec(CHECKPOINT if is_checkpoint else kind, Path(text))
 
 
 def checkpoint_path(name: str | Path) -> Path:
@@ -169,8 +175,7 @@ def _load_file(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
     # Imported here because each loader needs a library of its own.
     module, _, function = FORMATS[spec.kind].loader.partition(":")
     load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
-    policy, rest = load(spec, device=device)
-    return prepare(policy, rest)
+    return prepare(load(spec, device=device), spec)
 
 
 def _acting_policy(name: str, device: str) -> Any:
@@ -178,12 +183,7 @@ def _acting_policy(name: str, device: str) -> Any:
     from gapfloor.policies.acting import ActingPolicy, acting_policy
 
     found = named_callable(name, what="policy", error=PolicyError, kind="factory ")
-    needed = [
-        each
-        for each in inspect.signature(found).parameters.values()
-        if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ]
-    if needed and needed[0].name != "device":
+    if required_parameters(found)[:1] not in ([], ["device"]):
         return acting_policy(found, name=name)
     return ActingPolicy(functools.partial(_call_factory, name, device), name=name)
 
@@ -191,8 +191,7 @@ def _acting_policy(name: str, device: str) -> Any:
 def _call_factory(name: str, device: str) -> Any:
     factory = named_callable(name, what="policy", error=PolicyError, kind="factory ")
     try:
-        takes_device = "device" in inspect.signature(factory).parameters
         with clean_arguments(name.partition(":")[0]):
-            return factory(device=device) if takes_device else factory()
+            return factory(device=device) if "device" in parameters_of(factory) else factory()
     except Exception as error:
         raise PolicyError(f"The factory {name} failed: {in_users_words(error)}") from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -55,22 +55,17 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     """`policy` itself if it has a method `logits`, or a policy made of a known object or of any callable."""
     # By the class: a torch module may have a layer that is called logits.
     if callable(getattr(type(policy), "logits", None)) or "logits" in getattr(policy, "__dict__", {}):
-        if hasattr(policy, "initial_state"):
-            stateful: StatefulPolicy = policy
-            return stateful
-        stateless: Policy = policy
-        return stateless
+        return cast(Policy, policy)
+    from gapfloor.policies.acting import ActingPolicy, acting_policy, can_act
     from gapfloor.policies.in_memory import policy_in_memory
 
     known = policy_in_memory(policy, device=device)
     if known is not None:
         return known
-    from gapfloor.policies.acting import ActingPolicy, acting_policy, can_act
-
     if isinstance(policy, ActingPolicy):
-        return policy  # type: ignore[return-value]
+        return cast(Policy, policy)
     if can_act(policy):
-        return acting_policy(policy, name=type(policy).__name__)  # type: ignore[return-value]
+        return cast(Policy, acting_policy(policy, name=type(policy).__name__))
     if callable(policy):
         return CallablePolicy(policy)
     raise PolicyError(
@@ -79,18 +74,15 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     )
 
 
+#: What may be known of a policy; see the classes that state it.
+_KNOWN = (
+    "name", "header", "fingerprint", "backend", "device", "acts_in", "reads_masks", "is_function_of_content",
+)  # fmt: skip
+
+
 def copy_description(policy: Any, other: Any) -> None:
     """Give `other` what is known of the policy that it wraps."""
-    for name in (
-        "name",
-        "header",
-        "fingerprint",
-        "backend",
-        "device",
-        "acts_in",
-        "reads_masks",
-        "is_function_of_content",
-    ):
+    for name in _KNOWN:
         if hasattr(policy, name):
             setattr(other, name, getattr(policy, name))
 
@@ -117,11 +109,14 @@ class LogitsReader:
 
     def read(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Logits:
         """Logits of the whole batch, as float32; where actions are rows, all parameters of `distribution`."""
+        logits: Logits
         try:
             raw = self._ask(observations, first)
             if self._shape[1] == 0:
-                return self._read_distribution(raw)  # type: ignore[no-any-return]
-            logits = as_logits(self._numbered(raw))
+                logits = self._read_distribution(raw)
+            else:
+                logits = as_logits(self._numbered(raw))
+                self._check(logits)
         except (PolicyError, MemoryError):
             raise
         except Exception as error:
@@ -134,7 +129,6 @@ class LogitsReader:
             raise PolicyError(
                 f"The policy {self._name} failed at step {self._calls}: {in_users_words(error)}"
             ) from error
-        self._check(logits)
         self._calls += 1
         return logits
 
@@ -156,7 +150,6 @@ class LogitsReader:
                 f"The policy {self._name} returned {len(parameters)} rows for {self._shape[0]} observations: return "
                 "one row per observation."
             )
-        self._calls += 1
         return parameters
 
     def _ask(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Any:

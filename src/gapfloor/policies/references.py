@@ -58,10 +58,15 @@ class Uniform(Reference):
         return "uniform"
 
 
+#: The reference that takes the action of zeros.
+ZERO = "zero"
+
+
 @dataclass(frozen=True)
 class Constant(Reference):
-    """Always the same action: a number, or one number per dimension with slashes.
+    """Always the same action: a number, one number per dimension with slashes, or the action of zeros.
 
+    That of zeros (or the one nearest to it) is what a controller does that is switched off, and is called `zero`.
     Where a mask forbids it, the next legal action is taken, counting on from the last to the first.
     """
 
@@ -84,23 +89,10 @@ class Constant(Reference):
         self._action(space)
 
     def _action(self, space: ActionSpace) -> Any:
-        return space.read(self.action)
+        return space.zero() if self.action == ZERO else space.read(self.action)
 
     def __str__(self) -> str:
-        return f"constant:{self.action}"
-
-
-@dataclass(frozen=True)
-class Zero(Constant):
-    """Always the action of zeros, or the one nearest to it: what a controller does that is switched off."""
-
-    action: str = "zero"
-
-    def _action(self, space: ActionSpace) -> Any:
-        return space.zero()
-
-    def __str__(self) -> str:
-        return "zero"
+        return ZERO if self.action == ZERO else f"constant:{self.action}"
 
 
 @dataclass(frozen=True)
@@ -162,8 +154,8 @@ def parse_reference(text: str) -> Reference:
     name, _, argument = text.strip().partition(":")
     if name == "uniform" and not argument:
         return Uniform()
-    if name == "zero" and not argument:
-        return Zero()
+    if name == ZERO and not argument:
+        return Constant(ZERO)
     if name == "constant":
         if not _ACTION.fullmatch(argument):
             raise UsageError(

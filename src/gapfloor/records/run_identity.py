@@ -100,14 +100,21 @@ def read_run_identity(folder: str | Path) -> RunIdentity | None:
     must ask the checkpoint. Only its header is read, which needs neither torch nor safetensors.
     """
     try:
-        with open(Path(folder) / "checkpoint.safetensors", "rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if length > _LONGEST_HEADER:
-                return None
-            metadata = json.loads(file.read(length))["__metadata__"]
-        return RunIdentity.from_header(json.loads(metadata[HEADER_KEY]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return RunIdentity.from_header(read_run_header(Path(folder)))
+    except KeyError:
         return None
+
+
+def read_run_header(folder: Path) -> dict[str, Any]:
+    """What gapfloor wrote into the header of a run's checkpoint; empty where it cannot be read."""
+    try:
+        with open(folder / "checkpoint.safetensors", "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            metadata = json.loads(file.read(length))["__metadata__"] if length <= _LONGEST_HEADER else {}
+        header = json.loads(metadata[HEADER_KEY])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return header if isinstance(header, dict) else {}
 
 
 def _joined(*parts: str) -> str:

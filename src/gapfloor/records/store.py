@@ -31,7 +31,7 @@ from gapfloor.records.atomic import (
 from gapfloor.records.cell_times import note_cell_time
 from gapfloor.records.manifest import Manifest, content_key, is_writable_text, read_manifest
 from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 DEFAULT_STORE = "gapfloor-store"
 

@@ -18,7 +18,10 @@ from gapfloor.json_values import from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell
-from gapfloor.text_tables import ReadableResult, Table, counted, table_of
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 SCHEMA = "gapfloor-verification/2"
 #: Enough to notice, with a probability of 0.95, that one episode in twenty was altered.

@@ -14,12 +14,11 @@ from typing import Any
 from gapfloor.analysis.rows import Row
 from gapfloor.json_values import jsonable, to_exact
 from gapfloor.report.findings import TEST, TRAIN, Env, GameFindings
-from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import render_text
+from gapfloor.report.text_templates import read_tables, render_text, said
 from gapfloor.report.verdict import Verdict, build_verdicts
-from gapfloor.tables.cells import call_words, counted
+from gapfloor.tables.cells import call_words
 
 SCHEMA = "gapfloor-card/2"
 
@@ -27,13 +26,11 @@ SCHEMA = "gapfloor-card/2"
 def build_card(source: ReportSource) -> dict[str, Any]:
     """The card as a JSON document; values unrounded, what is unknown null."""
     findings, provenance = source.findings, source.provenance
-    plan = findings.plan
-    verdicts = {(verdict.env, verdict.budget): verdict for verdict in build_verdicts(findings)}
-    games = [
-        _game(place, verdicts[place.env, budget], provenance)
-        for budget in findings.budgets
-        for place in findings.places(budget)
-    ]
+    plan, words = findings.plan, read_tables("method_words.toml")
+    games = sorted(
+        (_game(verdict, provenance) for verdict in build_verdicts(findings)),
+        key=lambda game: findings.budgets.index(game["budget"]),
+    )
     card = {
         "schema": SCHEMA,
         "action_rule": {"primary": findings.primary, "all": list(findings.rules)},
@@ -52,8 +49,8 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         },
         "games": games,
         "tests": {
-            "floor": describe_floor_test(plan.floor_method),
-            "gap": describe_gap_test(plan.gap_method),
+            "floor": words[plan.floor_method]["floor_test"],
+            "gap": words[plan.gap_method]["gap_test"],
             "floor_method": plan.floor_method,
             "gap_method": plan.gap_method,
             "alpha": plan.alpha,
@@ -87,36 +84,7 @@ def card_to_json(card: dict[str, Any]) -> str:
 
 def card_facts(card: dict[str, Any]) -> dict[str, str]:
     """What a card says about the whole study, by label; empty where it is not known."""
-    plan, tests = card["plan"], card["tests"]
-    runs = card["checkpoints"]["runs"]
-    hashed = sum(bool(run["sha256"]) for run in runs)
-    primary = card["action_rule"]["primary"]
-    others = [rule for rule in card["action_rule"]["all"] if rule != primary]
-    levels = "; ".join(f"{name} {ends}" for name, ends in card["level_sets"].items())
-    observed = " (as observed in the episodes)" if card["level_sets_observed"] and levels else ""
-    return {
-        "Action rule": f"{primary} (primary)" + (f"; also {', '.join(others)}" if others else ""),
-        "Level sets": levels + observed,
-        "Draws": ", ".join(card["draws"])
-        + (f" ({_list(card['episodes_per_draw'])} episodes each)" if card["episodes_per_draw"] else ""),
-        "Checkpoints": f"fixed; {counted(len(runs), 'run')}"
-        + (f", {hashed} with a content hash" if hashed else "")
-        if runs
-        else "",
-        "Seeds": _seed_words(runs),
-        "Floor": _floor_words(card["games"], card.get("floor_on_same_draws")),
-        "Tests": f"floor: {tests['floor']}. Gap: {tests['gap']}. "
-        f"Alpha {tests['alpha']:g}, {tests['resamples']} resamples",
-        "Plan": f"{plan['name']}, {plan['status']}, sha256 {plan['sha256']}"
-        + (
-            f", locked {plan['locked_at']} (the lock's hash has no key)"
-            if plan["locked_at"]
-            else ", never locked"
-        ),
-        "Engine": ", ".join(card["engine"]),
-        "Verified": card["verification"]["sentence"] if card.get("verification") else "",
-        "Versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
-    }
+    return {label: text for (label,), text in said("card_facts.j2", card=card)}
 
 
 def card_to_markdown(card: dict[str, Any]) -> str:
@@ -128,12 +96,13 @@ def _call_text(entry: dict[str, Any]) -> str:
     return entry["call_label"] if entry["call"] == "not tested" else call_words(entry["call"]).plain
 
 
-def _game(place: GameFindings, verdict: Verdict, provenance: Provenance) -> dict[str, Any]:
+def _game(verdict: Verdict, provenance: Provenance) -> dict[str, Any]:
+    place = verdict.place
     floors = {level_set: place.floor(level_set) for level_set in (TRAIN, TEST)}
     rules = {rule: _rule(place, rule) for rule in place.findings.rules}
     return {
         "game": place.game,
-        "mode": place.mode,
+        "mode": place.env.mode,
         "budget": place.budget,
         "agents": list(place.agents),
         "seeds": _seeds(provenance, place.env, place.budget),
@@ -192,24 +161,3 @@ def _seeds(provenance: Provenance, env: Env, budget: str) -> list[str]:
             if (run.game, run.budget) == (env.game, budget) and env.agent in ("", run.agent) and run.seed
         )
     )
-
-
-def _seed_words(runs: list[dict[str, Any]]) -> str:
-    seeds = list(dict.fromkeys(str(run["seed"]) for run in runs if str(run["seed"])))
-    return ", ".join(seeds) if seeds else ""
-
-
-def _floor_words(games: list[dict[str, Any]], same_draws: bool | None) -> str:
-    entries = [game["floor"][level_set] for game in games for level_set in (TRAIN, TEST)]
-    known = [entry for entry in entries if entry]
-    if not known:
-        return ""
-    both = "on both level sets" if len(known) == len(entries) else "on some level sets only"
-    episodes = sorted({entry["episodes"] for entry in known})
-    checked = {True: ", same draws", False: ", other levels than the runs", None: ""}[same_draws]
-    each = "episode" if episodes == [1] else "episodes"
-    return f"uniform random, {both}, {_list(episodes)} {each} each{checked}"
-
-
-def _list(values: list[int]) -> str:
-    return " or ".join(map(str, values))

@@ -7,16 +7,14 @@ entry or number out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.input_files import read_input_text
-from gapfloor.settings import parse_json
+from gapfloor.settings import from_table, parse_json
 
 _NAN = float("nan")
 _NUMBERS = (
@@ -38,11 +36,11 @@ class CkaRecord:
     """The seed of the run."""
     budget: str
     """Label of the training budget, e.g. 8M; empty if there is none."""
-    n: int | None
+    n: int | None = None
     """Rows compared."""
-    n_control: int | None
+    n_control: int | None = None
     """Rows of the controls A to D."""
-    permutations: int | None
+    permutations: int | None = None
     """Shuffles behind the null."""
     as_computed: float
     """CKA of training rows against held-out rows that share slot and step."""
@@ -101,29 +99,7 @@ def _record(entry: Any, path: Path) -> CkaRecord:
             raise UsageError(
                 f"{path} has a CKA record without `{name}`. See research-notes/cka.md for the fields."
             )
-    texts: dict[str, Any] = {
-        name: str(given.get(name, "")) for name in ("game", "mode", "agent", "seed", "budget")
-    }
-    numbers: dict[str, Any] = {name: _number(given.get(name), name, path) for name in _NUMBERS}
-    counts: dict[str, Any] = {name: _count(given.get(name)) for name in ("n", "n_control", "permutations")}
-    return CkaRecord(**texts, **counts, **numbers)
-
-
-def _number(value: Any, name: str, path: Path) -> float:
-    if value is None:
-        return _NAN
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{path}: `{name}` is {shortened(repr(value))}, not a number.")
-    return float(value) if _is_finite(value) else _NAN
-
-
-def _count(value: Any) -> int | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and _is_finite(value) else None
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond every float
-        return False
+    known = {field.name: given.get(field.name) for field in fields(CkaRecord)}
+    labels = {name: str(given.get(name, "")) for name in ("game", "mode", "agent", "seed", "budget")}
+    present = {name: value for name, value in known.items() if value is not None}
+    return from_table(CkaRecord, present | labels, source=str(path))

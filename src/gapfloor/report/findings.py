@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import (
@@ -42,7 +42,6 @@ TRAIN = "train"
 TEST = "test"
 
 _AGENT_NAMES = {"impala": "IMPALA", "fpn": "FPN", "impoola": "Impoola"}
-_RULE_LETTERS = {"sampled": "s", "greedy": "g", "merged": "m"}
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9}
 #: The rows of an analysis that belong to a game at a budget.
 _ROWS = (
@@ -76,14 +75,15 @@ class GameFindings:
         return self.env.game
 
     @property
-    def mode(self) -> str:
-        """Its mode."""
-        return self.env.mode
-
-    @property
     def name(self) -> str:
         """How the game is written."""
         return self.findings.name(self.env)
+
+    @property
+    def key(self) -> str:
+        """Game and budget as the start of a number's key."""
+        parts = self.findings.key("game", self.name), self.findings.key("budget", self.budget)
+        return ".".join(filter(None, parts))
 
     def comparison(self, rule: str | None, level_set: str) -> ComparisonRow | None:
         """Runs against the plan's reference."""
@@ -121,7 +121,14 @@ class GameFindings:
 
     def floor(self, level_set: str) -> ReturnRow | None:
         """The plan's reference on one level set; floors without a budget serve every budget."""
-        return self.findings.floor(self.env, level_set, budget=self.budget)
+        floors = self.findings.results.floors
+        labels = {
+            "game": self.game,
+            "mode": self.env.mode,
+            "level_set": level_set,
+            "reference": self.findings.plan.reference,
+        }
+        return _first(floors, budget=self.budget, **labels) or _first(floors, **labels)
 
     def score(self, rule: str, level_set: str) -> ScoreRow | None:
         """A normalised score; the floor's may carry no budget, and a mean over games has no mode of its own."""
@@ -129,7 +136,10 @@ class GameFindings:
             row
             for row in self.findings.results.normalised
             if (row.game, row.rule, row.level_set) == (self.game, rule, level_set)
-            and (self.game == SUITE or (row.mode, row.agent or self.env.agent) == (self.mode, self.env.agent))
+            and (
+                self.game == SUITE
+                or (row.mode, row.agent or self.env.agent) == (self.env.mode, self.env.agent)
+            )
         ]
         exact = [row for row in rows if row.budget == self.budget] or [
             row for row in rows if row.budget == ""
@@ -181,11 +191,6 @@ class Findings:
     def is_one_pool(self) -> bool:
         """Whether a game has one row per rule and level set: one agent, or all of them pooled."""
         return self.plan.pooled or len(self.source.agents) < 2
-
-    @property
-    def over_agents(self) -> str:
-        """Words of a caption where the runs of several agents are pooled."""
-        return ", pooled over agents" if self.plan.pooled and len(self.source.agents) > 1 else ""
 
     def env_of(self, row: Any) -> Env:
         """The game, mode and, where agents are not pooled, the agent that a row is about."""
@@ -290,27 +295,9 @@ class Findings:
             "budget": unique_names(self.budgets, safe_key),
         }
 
-    def game_key(self, env: Env) -> str:
-        """A game as part of a number's key."""
-        return self._keys["game"][self.name(env)]
-
-    def agent_key(self, agent: str) -> str:
-        """An agent as part of a number's key."""
-        return self._keys["agent"].get(agent, key_part(agent.lower()))
-
-    def budget_key(self, budget: str) -> str:
-        """A budget as part of a number's key; empty where the data have none."""
-        return self._keys["budget"].get(budget, safe_key(budget))
-
-    def floor(self, env: Env, level_set: str, *, budget: str = "") -> ReturnRow | None:
-        """The plan's reference on one level set; floors without a budget serve every budget."""
-        labels = {
-            "game": env.game,
-            "mode": env.mode,
-            "level_set": level_set,
-            "reference": self.plan.reference,
-        }
-        return _first(self.results.floors, budget=budget, **labels) or _first(self.results.floors, **labels)
+    def key(self, kind: Literal["game", "agent", "budget"], label: str) -> str:
+        """A game's name, an agent or a budget as part of a number's key; empty where the data have no budgets."""
+        return self._keys[kind][label]
 
     def call_counts(self, budget: str, rule: str, level_set: str) -> list[CallCount]:
         """How many games got which call; one entry per agent where agents are not pooled."""
@@ -352,20 +339,6 @@ def agent_name(agent: str) -> str:
     ('IMPALA', 'my-net')
     """
     return _AGENT_NAMES.get(agent.lower(), agent)
-
-
-def rule_title(rule: str) -> str:
-    """A rule as a column title.
-
-    >>> rule_title("sampled"), rule_title("epsilon:0.05")
-    ('Sampled', 'Epsilon:0.05')
-    """
-    return rule[:1].upper() + rule[1:]
-
-
-def rule_letter(rule: str) -> str:
-    """A rule in a macro key: s, g and m for the paper's three, else its name."""
-    return _RULE_LETTERS.get(rule, rule)
 
 
 def at_budget(budget: str) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from gapfloor.escape import clean_text, escape_markdown, escape_tex
 from gapfloor.plan.lock import NO_KEY
 from gapfloor.report.bibliography import WORKS, to_bibtex
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import render_text
+from gapfloor.report.text_templates import said
 
 
 @dataclass(frozen=True)
@@ -56,17 +54,10 @@ class Methods:
 
 def build_methods(source: ReportSource) -> Methods:
     """The paragraph for a report's source."""
-    clauses: list[MethodsClause] = []
-
-    def say(topic: str, *cites: str, caller: Callable[[], str]) -> str:
-        clauses.append(MethodsClause(topic, re.sub(r"\n\s*", " ", caller().strip()), cites))
-        return ""
-
     findings = source.findings
     rows, problems = findings.results.floor_comparisons, findings.results.problems
-    render_text(
+    found = said(
         "methods.j2",
-        say=say,
         no_key=NO_KEY,
         source=source,
         findings=findings,
@@ -76,24 +67,7 @@ def build_methods(source: ReportSource) -> Methods:
         margins=sorted({round(m, 3) for row in rows if not math.isnan(m := row.equivalence.margin)}),
         n_copies=sum({(row.game, row.mode, row.budget): row.n_copies for row in rows}.values()),
     )
-    return Methods(tuple(clauses))
-
-
-def describe_floor_test(method: str) -> str:
-    """The test behind the calls against a reference, in words."""
-    if method == "recommended":
-        return (
-            "the mean over runs minus the floor, with separate degrees of freedom for runs and floor episodes "
-            "(Behrens-Fisher), wider where run values may be skewed, Holm over games; TOST for equivalence"
-        )
-    return "Welch t of run values against floor episodes, Holm over games; TOST for equivalence"
-
-
-def describe_gap_test(method: str) -> str:
-    """The test behind the calls of gaps, in words."""
-    if method == "recommended":
-        return "adjusted for the floor on the same levels, runs and levels crossed, Holm over games"
-    return "per-run Welch on episodes, Fisher over runs, Holm over games; percentile bootstrap over runs"
+    return Methods(tuple(MethodsClause(topic, text, tuple(cites)) for (topic, *cites), text in found))
 
 
 def _with_names(clause: MethodsClause) -> str:

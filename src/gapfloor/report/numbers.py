@@ -8,7 +8,6 @@ without data stops LaTeX with an error that names it. A key that ends in `.u` pr
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,17 +27,18 @@ from gapfloor.report.findings import (
     Env,
     Findings,
     GameFindings,
-    rule_letter,
 )
 from gapfloor.report.numbers_cka import cka_numbers
-from gapfloor.report.text_templates import read_template
+from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import Cell, formatted, is_number
 
 #: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
 #: code, not something to infer from data (a policy that never succeeds would look like any other).
-_ALL_OR_NOTHING = dict.fromkeys(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"), 10.0)
+_ALL_OR_NOTHING = frozenset(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"))
 _QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
 _SETS: tuple[Quantity, ...] = ("train", "test")
+#: The paper's three rules have a letter in its keys.
+_RULE_LETTERS = {"sampled": "s", "greedy": "g", "merged": "m"}
 #: A row that gives numbers: its name in their keys, the row, and the section of `templates/numbers.toml`.
 _Source = tuple[str, Any, str]
 
@@ -83,10 +83,9 @@ def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str
 @cache
 def _keys() -> dict[str, list[tuple[str, Any, str]]]:
     """Section -> keys, how the value is taken from a row, and its format."""
-    text = read_template("numbers.toml")
     return {
         section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
-        for section, entries in tomllib.loads(text).items()
+        for section, entries in read_tables("numbers.toml").items()
     }
 
 
@@ -106,37 +105,26 @@ def to_tex(numbers: dict[str, Number]) -> str:
 
 def to_json(numbers: dict[str, Number]) -> str:
     """The same keys with their unrounded values, as one JSON document."""
-    # As `json.dumps(..., indent=1)` writes it, which takes six times as long.
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    # Counts and words of a status occur again and again; the encoder writes a float by its `repr`.
-    repeated = cache(encode)
-    entries = [
-        f' {encode(number.key)}: {{\n  "text": {encode(number.cell.plain)},\n'
-        f'  "value": {repr(value) if type(value) is float else encode(value)},\n  "n": {repeated(number.n)},\n'
-        f'  "status": {repeated(number.status or None)}\n }}'
+    document = {
+        number.key: {
+            "text": number.cell.plain,
+            "value": jsonable(number.cell.raw[0]),
+            "n": number.n,
+            "status": number.status or None,
+        }
         for number in _sorted(numbers)
-        for value in [jsonable(number.cell.raw[0])]
-    ]
-    return "{\n" + ",\n".join(entries) + "\n}\n" if entries else "{}\n"
-
-
-@dataclass(frozen=True)
-class _Return:
-    """A mean return, whichever row it stands on."""
-
-    mean: float
-    sem: float
-    n: int
-    status: str
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _sources(findings: Findings) -> Iterator[_Source]:
     for env in dict.fromkeys(replace(env, agent="") for env in findings.all_envs):
         for level_set in _SETS:
-            if floor := findings.floor(env, level_set):
-                game = findings.game_key(env)
+            if floor := findings.place(env, "").floor(level_set):
+                game = findings.key("game", findings.name(env))
                 yield f"{game}.{level_set}", floor, "floor"
-                yield from _success(env, f"{game}.floor.{level_set}", floor)
+                if env.game in _ALL_OR_NOTHING:
+                    yield f"{game}.floor.{level_set}", floor, "success_of_returns"
     for env in findings.all_envs:
         for place in findings.places_of(env):
             for rule in findings.rules:
@@ -146,38 +134,37 @@ def _sources(findings: Findings) -> Iterator[_Source]:
         yield from _suite(findings, budget)
 
 
-def _success(env: Env, name: str, row: Any) -> Iterator[_Source]:
-    """The share of completed levels, in games that pay for nothing else."""
+def _returns(env: Env, name: str, row: Any, kind: str = "returns") -> Iterator[_Source]:
+    """A mean return, and the share of completed levels in games that pay for nothing else."""
+    yield name, row, kind
     if env.game in _ALL_OR_NOTHING:
-        whole = _ALL_OR_NOTHING[env.game]
-        yield name, _Return(row.mean / whole, row.sem / whole, row.n, row.status), "success"
+        yield name, row, f"success_of_{kind}"
 
 
 def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
     """What one game gives at one budget under one rule."""
     findings, gap = place.findings, place.gap(rule)
-    stem = _join(findings.game_key(place.env), findings.budget_key(place.budget), safe_key(rule_letter(rule)))
+    stem = f"{place.key}.{_rule_key(rule)}"
     for level_set in _SETS:
         name = f"{stem}.{level_set}"
-        row: Any = place.comparison(rule, level_set)
-        if row is not None:
+        if row := place.comparison(rule, level_set):
             yield name, row, "comparison"
+            yield from _returns(place.env, name, row)
         elif gap is not None:
-            values = (gap.train, gap.train_sem) if level_set == TRAIN else (gap.test, gap.test_sem)
-            row = _Return(*values, gap.n, gap.status)
-        if row is not None:
-            yield name, row, "returns"
-            yield from _success(place.env, name, row)
+            yield from _returns(place.env, name, gap, f"gap_{level_set}")
         for agent in place.agents:
             if of_agent := place.of_agent(rule, agent):
-                yield f"{name}.{findings.agent_key(agent)}", of_agent, f"agent_{level_set}"
+                yield f"{name}.{findings.key('agent', agent)}", of_agent, f"agent_{level_set}"
     if gap is not None:
         yield stem, gap, "gap"
         if gap.estimate.method in ("paper", "recommended"):
             yield stem, gap, f"gap_{gap.estimate.method}"
     for quantity in _QUANTITIES:
         for at, difference in enumerate(place.differences(rule, quantity)):
-            pair = f".{findings.agent_key(difference.agent or '')}-{findings.agent_key(difference.agent_b)}"
+            first, second = (
+                findings.key("agent", each or "") for each in (difference.agent, difference.agent_b)
+            )
+            pair = f".{first}-{second}"
             # The first pair has the plain key; with three agents or more the others name theirs.
             for end in ("", pair)[at > 0 :]:
                 yield f"{stem}.{quantity}{end}", difference, "agent_difference"
@@ -188,30 +175,31 @@ def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
 def _game(place: GameFindings) -> Iterator[_Source]:
     """What one game gives at one budget whatever the rule."""
     findings = place.findings
-    game, label = findings.game_key(place.env), findings.budget_key(place.budget)
     for quantity in _QUANTITIES:
         if pair := place.pair("sampled", "greedy", quantity):
-            stem = _join(game, label)
-            yield f"gd.{stem}" if quantity == "gap" else f"rd.{stem}.{quantity}", pair, "pair"
+            yield f"gd.{place.key}" if quantity == "gap" else f"rd.{place.key}.{quantity}", pair, "pair"
     if place.screen:
-        yield _join(game, label), place.screen, "screen"
+        yield place.key, place.screen, "screen"
     for level_set in _SETS:
         # The main budget's numbers of the merged rule also have keys without a budget.
-        names = [_join(game, label, level_set)]
-        names += [_join(game, level_set)] if place.budget == findings.main_budget else []
+        games = [place.key]
+        games += [findings.key("game", place.name)] if place.budget == findings.main_budget else []
         found = {
             "merged_comparison": place.comparison(MERGED, level_set),
             "merged_disagreement": place.disagreement(MERGED, level_set),
             "merged_pair": place.pair(MERGED, "greedy", level_set),
         }
         yield from (
-            (name, row, section) for name in names for section, row in found.items() if row is not None
+            (f"{game}.{level_set}", row, section)
+            for game in games
+            for section, row in found.items()
+            if row is not None
         )
 
 
 def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
     """What all games together give at one budget: counts and normalised scores."""
-    label = findings.budget_key(budget)
+    label = findings.key("budget", budget)
     if summary := findings.screen_summary(budget):
         yield label, summary, "screen_summary"
     for rule in findings.rules:
@@ -219,14 +207,18 @@ def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
         for level_set, end in ((TEST, ""), (TRAIN, TRAIN)):
             # Counts of several agents have no key of their own.
             for count in findings.call_counts(budget, rule, level_set) if findings.is_one_pool else ():
-                yield _join(label, safe_key(rule_letter(rule)), end), count, "call_count"
+                yield _join(label, _rule_key(rule), end), count, "call_count"
     for env in (*findings.all_envs, Env(SUITE, "")):
-        game = SUITE if env.game == SUITE else findings.game_key(env)
+        game = SUITE if env.game == SUITE else findings.key("game", findings.name(env))
         for rule in (*findings.rules, FLOOR):
             for level_set in (TRAIN, TEST):
                 if score := findings.place(env, budget).score(rule, level_set):
                     column = "floor" if rule == FLOOR else key_part(rule)
                     yield _join(game, label, f"{column}_{level_set}"), score, "score"
+
+
+def _rule_key(rule: str) -> str:
+    return _RULE_LETTERS.get(rule) or safe_key(rule)
 
 
 def _join(*parts: str) -> str:

@@ -15,7 +15,7 @@ from gapfloor.report.cka_input import CkaRecord, seed_means
 from gapfloor.report.findings import Findings
 from gapfloor.tables.cells import Cell, fixed
 
-#: Game and budget -> the records of each agent, in the order of the plan.
+#: Game and budget as parts of a key -> the records of each agent, in the order of the plan.
 _Groups = dict[tuple[str, str], dict[str, list[CkaRecord]]]
 
 
@@ -24,22 +24,17 @@ def cka_numbers(findings: Findings, records: Sequence[CkaRecord]) -> Iterator[tu
     groups: _Groups = {}
     order = {agent.lower(): at for at, agent in enumerate(findings.source.agents)}
     for record in sorted(records, key=lambda record: order.get(record.agent.lower(), len(order))):
-        groups.setdefault((record.game, record.budget), {}).setdefault(record.agent, []).append(record)
+        place = key_part(record.game), key_part(record.budget)
+        groups.setdefault(place, {}).setdefault(record.agent, []).append(record)
     yield from _controls(groups)
-    ratios = [
-        (_stem(*place), _ratios(*list(agents.values())[:2]))
-        for place, agents in groups.items()
-        if len(agents) > 1
-    ]
-    moves = [(_stem(*place), factors) for place, agents in groups.items() if (factors := _moves(agents))]
+    ratios = {
+        place: _ratios(*list(agents.values())[:2]) for place, agents in groups.items() if len(agents) > 1
+    }
+    moves = {place: factors for place, agents in groups.items() if (factors := _moves(agents))}
     yield from _with_largest(
         "d4", ratios, lambda values: abs(math.log(values["raw"])) if values["raw"] > 0 else -1.0
     )
     yield from _with_largest("geo16", moves, lambda factors: max(factors.values()))
-
-
-def _stem(game: str, budget: str) -> str:
-    return f"{key_part(game)}.{key_part(budget)}".rstrip(".")
 
 
 def _controls(groups: _Groups) -> Iterator[tuple[str, Cell]]:
@@ -48,7 +43,7 @@ def _controls(groups: _Groups) -> Iterator[tuple[str, Cell]]:
     for (game, budget), agents in groups.items():
         for mean in map(seed_means, agents.values()):
             ranges["z"].append(mean.z)
-            for key in (f"{key_part(game)}.{key_part(budget)}.collapse", f"{key_part(game)}.collapse"):
+            for key in (f"{game}.{budget}.collapse", f"{game}.collapse"):
                 ranges.setdefault(key, []).extend((_ratio(mean.A, mean.B), _ratio(mean.C, mean.D)))
     for key, values in ranges.items():
         if finite := [value for value in values if math.isfinite(value)]:
@@ -83,13 +78,15 @@ def _moves(agents: dict[str, list[CkaRecord]]) -> dict[str, float]:
 
 
 def _with_largest(
-    prefix: str, found: list[tuple[str, dict[str, float]]], size: Callable[[dict[str, float]], float]
+    prefix: str,
+    found: dict[tuple[str, str], dict[str, float]],
+    size: Callable[[dict[str, float]], float],
 ) -> Iterator[tuple[str, Cell]]:
     """Keys with their game and budget, then the plain keys of the game with the largest value."""
-    plain = [("", max((values for _, values in found), key=size))] if found else []
-    for stem, values in (*found, *plain):
+    plain = [((), max(found.values(), key=size))] if found else []
+    for place, values in (*found.items(), *plain):
         for name, value in values.items():
-            key = f"{prefix}.{stem}.{name}" if stem else f"{prefix}.{name}"
+            key = ".".join(filter(None, (prefix, *place, name)))
             yield key, fixed(value, 2 if name.startswith("analytic") else 1)
 
 

@@ -10,76 +10,57 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 import gapfloor
-from gapfloor.analysis.rows import ComparisonRow, GapRow, Row
+from gapfloor.analysis.rows import Row
 from gapfloor.escape import clean_text
 from gapfloor.report.card import card_facts, card_to_markdown
 from gapfloor.report.figures.build import build_figures, verdict_strip
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import LegendEntry, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg
-from gapfloor.report.findings import MERGED, TEST, Findings, GameFindings
-from gapfloor.report.replays import Scene
+from gapfloor.report.findings import MERGED, Findings, GameFindings
+from gapfloor.report.replays import build_scenes
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
-from gapfloor.report.text_templates import read_template
-from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline, references_that_see_nothing
-from gapfloor.tables.cells import Cell, count_word, counted, estimate, is_number, mean_sem, p_value
+from gapfloor.report.text_templates import environment, read_template
+from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline
 from gapfloor.tables.html import html_head, html_rows
-
-#: What the label of a verdict means, by its call.
-_CALLS = {
-    "above": "held-out return is above the floor",
-    "below": "held-out return is below the floor",
-    "equivalent": "held-out return equals the floor within the margin",
-    "not distinguishable": "the data do not decide",
-    "not tested": "there is no call",
-}
-_BEATS = "beats references that see nothing"
 
 
 def render_page(
-    source: ReportSource,
-    tables: Tables,
-    card: dict[str, Any],
-    *,
-    scenes: tuple[Scene, ...] = (),
-    formats: Sequence[str] = (),
+    source: ReportSource, tables: Tables, card: dict[str, Any], formats: Sequence[str] = ()
 ) -> str:
     """The whole page. `formats` are those that lie next to it, to which tables and figures link."""
     findings = source.findings
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_finalize
-    )
-    environment.filters |= {
+    made = environment(autoescape=True, finalize=_finalize)
+    made.filters |= {
         "legend": lambda entry: Markup(legend_svg(entry)),
         "svg": lambda panel, size: Markup(panel_svg(panel, size=size)),
+        "strip": _strip,
         "table_head": lambda table: Markup(html_head(table)),
         "table_rows": lambda table: Markup(html_rows(table)),
     }
-    figures = build_figures(source)
-    groups = _verdict_groups(findings)
-    present = {card["call"] for group in groups for card in group["cards"]}
+    figures, scenes = build_figures(source), build_scenes(source.replays, rules=findings.rules)
+    verdicts: dict[str, list[Verdict]] = {}
+    for verdict in build_verdicts(findings):
+        verdicts.setdefault(verdict.place.budget, []).append(verdict)
     sections = {"verdicts": "Verdicts", "figures": "Figures", "replays": "Replays", "details": "Details"}
-    return environment.from_string(read_template("page.html.j2")).render(
+    return made.from_string(read_template("page.html.j2")).render(
         title=f"gapfloor: {source.name}",
-        heading=_heading(findings),
+        games=[findings.name(env) for env in findings.all_envs if findings.places_of(env)],
         headline=headline(findings),
         decision=decision(findings),
         source_name=source.name,
-        chips=_chips(findings),
+        findings=findings,
         sections=[
             (name, words)
             for name, words in sections.items()
             if (name != "replays" or scenes) and (name != "figures" or figures)
         ],
         legend=_legend(findings),
-        calls={call: meaning for call, meaning in _CALLS.items() if call in present},
-        verdict_groups=groups,
-        all_exploratory=findings.plan.status == "exploratory",
+        verdicts=verdicts,
         scenes=scenes,
         figures=figures,
         formats=formats,
@@ -100,36 +81,6 @@ def _finalize(value: Any) -> Any:
     return clean_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _heading(findings: Findings) -> str:
-    games = [findings.name(env) for env in findings.all_envs if findings.places_of(env)]
-    if len(games) == 1:
-        return f"What does the {games[0]} gap measure?"
-    return (
-        f"What do these {count_word(len(games)).plain} gaps measure?"
-        if games
-        else "What does this gap measure?"
-    )
-
-
-def _chips(findings: Findings) -> list[tuple[str, str]]:
-    """Words at the top of the page, and their tone."""
-    floor = {
-        True: ("floor on the same levels", "good"),
-        False: ("floor on other levels than the runs", "warn"),
-        None: ("floor measured; its levels are not recorded", ""),
-    }[findings.same_draws]
-    is_exploratory = findings.plan.status == "exploratory"
-    return [
-        (counted(findings.source.n_runs, "run"), ""),
-        (counted(findings.source.n_episodes, "episode"), ""),
-        (f"primary rule: {findings.primary}", ""),
-        floor if findings.source.n_floor_episodes else ("no floor", "warn"),
-        ("no locked plan: exploratory", "warn")
-        if is_exploratory
-        else (f"plan {findings.plan.label}", "good"),
-    ]
-
-
 def _legend(findings: Findings) -> list[LegendEntry]:
     rules = [
         LegendEntry(words=f"{'merged argmax' if rule == MERGED else rule} actions", ink=rule_ink(rule))
@@ -138,68 +89,13 @@ def _legend(findings: Findings) -> list[LegendEntry]:
     return [*rules, LegendEntry(words="random floor (band: 95% interval)", guide="floor")]
 
 
-def _verdict_groups(findings: Findings) -> list[dict[str, Any]]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for verdict in build_verdicts(findings):
-        groups.setdefault(verdict.budget, []).append(_verdict_card(findings, verdict))
-    has_titles = len(groups) > 1
-    return [
-        {
-            "title": f"{budget} steps" if budget and has_titles else "",
-            # Below the title of a budget a game is one level deeper.
-            "heading": Markup("h4" if budget and has_titles else "h3"),
-            "cards": cards,
-        }
-        for budget, cards in groups.items()
-    ]
-
-
-def _verdict_card(findings: Findings, verdict: Verdict) -> dict[str, Any]:
-    place = findings.place(verdict.env, verdict.budget)
-    test = place.comparison(findings.primary, TEST)
+def _strip(place: GameFindings) -> Markup:
+    """The number line of a verdict; empty where nothing was compared with the floor."""
     panel = verdict_strip(place)
-    strip = ""
-    if panel:
-        n_rows = sum(isinstance(shape, PointMark) for shape in panel.shapes)
-        strip = panel_svg(panel, size=(320.0, 22.0 + 22.0 * n_rows), is_strip=True)
-    return {
-        "id": "-".join(filter(None, ("game", findings.slug(verdict.name), findings.slug(verdict.budget)))),
-        "verdict": verdict,
-        "call": test.call if test else "not tested",
-        "references": _against_references(place),
-        "strip": Markup(strip),
-        "numbers": _numbers(test, place.gap(findings.primary)),
-    }
-
-
-def _against_references(place: GameFindings) -> tuple[str, str]:
-    """Whether the runs beat every reference that sees nothing, and the tone of the words; empty where none played."""
-    rows = references_that_see_nothing(place)
-    unbeaten = [row.reference for row in rows if row.call != "above"]
-    if unbeaten:
-        more = f"{len(unbeaten)} references that see nothing"
-        return f"does not beat {unbeaten[0] if len(unbeaten) == 1 else more}", "not-distinguishable"
-    return (_BEATS, "above") if rows else ("", "")
-
-
-def _numbers(test: ComparisonRow | None, gap: GapRow | None) -> list[tuple[str, str]]:
-    """Return, floor, gap and the floor's gap as a card prints them, each with its error or interval."""
-    shown: dict[str, Cell] = {}
-    if test is not None:
-        shown["Return"] = mean_sem(test.mean, test.sem)
-        shown["Floor"] = mean_sem(test.floor, test.floor_sem)
-        shown["Return − floor"] = estimate(test.delta.value, test.delta.interval)
-    if gap is not None and gap.estimate.method == "paper":
-        shown["Gap"] = estimate(gap.gap, gap.estimate.interval)
-    elif gap is not None:
-        shown["Gap"] = mean_sem(gap.gap, gap.gap_sem)
-        if is_number(gap.estimate.value):
-            shown["Gap, adjusted"] = estimate(gap.estimate.value, gap.estimate.interval)
-    found = [(name, cell.plain) for name, cell in shown.items()]
-    if gap is not None and is_number(gap.floor_gap):
-        p = f" (p = {p_value(gap.floor_gap_p).plain})" if is_number(gap.floor_gap_p) else ""
-        found.append(("Floor's gap", mean_sem(gap.floor_gap, gap.floor_gap_sem).plain + p))
-    return found
+    if panel is None:
+        return Markup("")
+    n_rows = sum(isinstance(shape, PointMark) for shape in panel.shapes)
+    return Markup(panel_svg(panel, size=(320.0, 22.0 + 22.0 * n_rows), is_strip=True))
 
 
 def _facts(source: ReportSource, card: dict[str, Any]) -> list[tuple[str, str]]:

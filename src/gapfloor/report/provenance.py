@@ -7,58 +7,25 @@ store: what is unknown stays empty and the card says so.
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 import gapfloor
 from gapfloor.analysis.episodes import Inputs
+from gapfloor.analysis.labels import combined_codes
+from gapfloor.records.run_identity import read_run_header
 from gapfloor.records.store import StoredCell
 from gapfloor.records.verification import StoreVerification, read_verification
-from gapfloor.report.findings import TRAIN
+from gapfloor.report.findings import FLOOR, TRAIN
 
-_LARGEST_HEADER = 10_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunRecord:
-    """One run as the page and the card list it."""
-
-    game: str
-    mode: str
-    budget: str
-    agent: str
-    seed: str
-    policy: str
-    """The policy's fingerprint; empty where the data have none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Provenance:
-    """What is known about how the episodes were made."""
-
-    engines: tuple[str, ...] = ()
-    """As "procgen 0.10.7"."""
-    backends: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    levels: Mapping[str, str]
-    """Level set -> range, as {"train": "0:200"}."""
-    levels_are_observed: bool
-    """Whether the ranges were read off the played levels, not from a specification."""
-    draws: tuple[str, ...]
-    episodes_per_draw: tuple[int, ...]
-    repeats: tuple[int, ...] = ()
-    """How often a census played each level; empty if a cell was not a census."""
-    slots: tuple[int, ...] = ()
-    burn_in: tuple[int, ...] = ()
-    runs: tuple[RunRecord, ...] = ()
-    verification: StoreVerification | None = None
-    """What `gapfloor verify` found, if these are the cells that it saw."""
-    versions: Mapping[str, str]
-    """Packages that computed the report."""
+#: What identifies a run, and what identifies the levels that were played.
+_RUN = ("game", "mode", "budget", "agent", "seed")
+_PLACE = ("game", "mode", "level_set", "draw")
 
 
 def package_versions() -> dict[str, str]:
@@ -72,85 +39,103 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
+class RunRecord(NamedTuple):
+    """One run as the page and the card list it."""
+
+    game: str
+    mode: str
+    budget: str
+    agent: str
+    seed: str
+    policy: str = ""
+    """The policy's fingerprint; empty where the data have none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What is known about how the episodes were made."""
+
+    engines: tuple[str, ...] = ()
+    """As "procgen 0.10.7"."""
+    backends: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    levels: Mapping[str, str]
+    """Level set -> range, as {"train": "0:200"}."""
+    levels_are_observed: bool = True
+    """Whether the ranges were read off the played levels, not from a specification."""
+    draws: tuple[str, ...]
+    episodes_per_draw: tuple[int, ...] = ()
+    repeats: tuple[int, ...] = ()
+    """How often a census played each level; empty if a cell was not a census."""
+    slots: tuple[int, ...] = ()
+    burn_in: tuple[int, ...] = ()
+    runs: tuple[RunRecord, ...] = ()
+    verification: StoreVerification | None = None
+    """What `gapfloor verify` found, if these are the cells that it saw."""
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    """Packages that computed the report."""
+
+
 def provenance_of_inputs(inputs: Inputs) -> Provenance:
     """What an episode table alone says."""
     codes, sets = inputs.labels["level_set"]
     levels: dict[str, str] = {}
-    for at, name in sorted(enumerate(sets), key=lambda entry: (entry[1] != TRAIN, entry[1])):
-        seeds = inputs.level_seed[codes == at]
+    for name in sorted(sets, key=_training_first):
+        seeds = inputs.level_seed[codes == sets.index(name)]
         seeds = seeds[seeds >= 0]
         if seeds.size:
             levels[name] = f"{int(seeds.min())}:{int(seeds.max()) + 1}"
     return Provenance(
         levels=levels,
-        levels_are_observed=True,
         draws=inputs.labels["draw"][1],
-        episodes_per_draw=(),
-        runs=tuple(_runs_of_inputs(inputs)),
-        versions=package_versions(),
+        runs=tuple(RunRecord(*values) for _, values in _groups_of(inputs, "", _RUN)),
     )
 
 
 def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenance:
     """What the manifests of a store say."""
-    contents = [cell.manifest.content for cell in cells]
     manifests = [cell.manifest for cell in cells]
-    found: dict[str, list[str]] = {}
+    contents = [manifest.content for manifest in manifests]
+
+    def texts(name: str) -> tuple[str, ...]:
+        return _distinct(_text(content.get(name)) for content in contents)
+
+    def counts(name: str) -> tuple[int, ...]:
+        found = (content.get(name) for content in contents)
+        return tuple(sorted({value for value in found if isinstance(value, int)}))
+
+    levels: dict[str, dict[str, None]] = {}
     for content in contents:
-        known = found.setdefault(_text(content.get("level_set")), [])
-        levels = _text(content.get("levels"))
-        known += [levels] if levels not in known else []
-    ranges = {name: " or ".join(known) for name, known in found.items()}
-    # Training levels are named first, as everywhere.
-    named = {name: ranges[name] for name in sorted(ranges, key=lambda name: (name != TRAIN, name))}
+        levels.setdefault(_text(content.get("level_set")), {})[_text(content.get("levels"))] = None
     runs: dict[tuple[str, ...], RunRecord] = {}
     for manifest in manifests:
-        if manifest.labels.get("reference"):
-            continue
-        labels = {
-            name: _text(manifest.labels.get(name)) for name in ("game", "mode", "budget", "agent", "seed")
-        }
-        runs.setdefault(
-            tuple(labels.values()), RunRecord(**labels, policy=_text(manifest.content.get("policy")))
-        )
+        if not manifest.labels.get("reference"):
+            labels = tuple(_text(manifest.labels.get(name)) for name in _RUN)
+            runs.setdefault(labels, RunRecord._make((*labels, _text(manifest.content.get("policy")))))
     return Provenance(
-        engines=_distinct(_engine(content) for content in contents),
-        backends=_distinct(_text(content.get("backend")) for content in contents),
+        engines=_distinct(
+            f"{_text(content.get('engine'))} {_text(content.get('engine_version'))}".strip()
+            for content in contents
+        ),
+        backends=texts("backend"),
         devices=_distinct(_text(manifest.record.get("device")) for manifest in manifests),
-        levels=named,
+        levels={name: " or ".join(levels[name]) for name in sorted(levels, key=_training_first)},
         levels_are_observed=False,
-        draws=tuple(sorted(_distinct(_text(content.get("draw")) for content in contents), key=_by_size)),
-        episodes_per_draw=_numbers(content.get("episodes") for content in contents),
-        repeats=_numbers(content["repeats"] for content in contents)
-        if all(content.get("repeats") for content in contents)
-        else (),
-        slots=_numbers(content.get("slots") for content in contents),
-        burn_in=_numbers(content.get("burn_in") for content in contents),
+        draws=tuple(sorted(texts("draw"), key=lambda draw: (len(draw), draw))),
+        episodes_per_draw=counts("episodes"),
+        repeats=counts("repeats") if all(content.get("repeats") for content in contents) else (),
+        slots=counts("slots"),
+        burn_in=counts("burn_in"),
         verification=read_verification(root, cells),
         runs=tuple(runs[key] for key in sorted(runs, key=_run_order)),
-        versions=package_versions(),
     )
-
-
-def read_checkpoint_header(path: Path) -> dict[str, Any]:
-    """The JSON header of a checkpoint, read without torch or safetensors; empty where there is none."""
-    try:
-        with open(path, "rb") as handle:
-            (length,) = struct.unpack("<Q", handle.read(8))
-            if length > _LARGEST_HEADER:
-                return {}
-            header = json.loads(handle.read(length))
-        document = json.loads(header["__metadata__"]["gapfloor"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error):
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
     """Budget -> hyperparameters, from the headers of a store's checkpoints; a field that runs disagree on lists all."""
     found: dict[str, dict[str, list[Any]]] = {}
-    for path in sorted(store.glob("runs/*/checkpoint.safetensors")):
-        header = read_checkpoint_header(path)
+    for folder in sorted(store.glob("runs/*")):
+        header = read_run_header(folder)
         values = dict(header.get("hyperparameters") or {})
         if not values:
             continue
@@ -173,16 +158,40 @@ def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def _runs_of_inputs(inputs: Inputs) -> Iterable[RunRecord]:
-    names = ("game", "mode", "budget", "agent", "seed")
-    reference_codes, references = inputs.labels["reference"]
-    is_policy = (
-        reference_codes == references.index("") if "" in references else reference_codes != reference_codes
-    )
-    columns = [inputs.labels[name][0][is_policy] for name in names]
-    for key in sorted(set(zip(*(column.tolist() for column in columns), strict=True))):
-        values = {name: inputs.labels[name][1][code] for name, code in zip(names, key, strict=True)}
-        yield RunRecord(**values, policy="")
+def floor_on_same_draws(inputs: Inputs) -> bool | None:
+    """True if, in every draw, each run played the levels that the floor played; None where levels are not recorded.
+
+    Games and level sets without any floor are left out: that they have none is said elsewhere.
+    """
+    floors = {place: np.unique(inputs.level_seed[rows]) for rows, place in _groups_of(inputs, FLOOR, _PLACE)}
+    runs = _groups_of(inputs, "", (*_PLACE, "budget", "agent", "seed", "rule"))
+    if not (floors and runs) or (inputs.level_seed < 0).any():
+        return None
+    known = {place[:3] for place in floors}
+    for rows, labels in runs:
+        place = labels[:4]
+        if place[:3] not in known:
+            continue
+        if place not in floors or not np.array_equal(np.unique(inputs.level_seed[rows]), floors[place]):
+            return False
+    return True
+
+
+def _groups_of(
+    inputs: Inputs, reference: str, names: tuple[str, ...]
+) -> list[tuple[npt.NDArray[Any], tuple[str, ...]]]:
+    """The rows of a reference (of runs where it is empty) that share their labels `names`, with these labels."""
+    codes, references = inputs.labels["reference"]
+    at = np.flatnonzero(codes == references.index(reference)) if reference in references else codes[:0]
+    if not at.size:
+        return []
+    key = combined_codes([(inputs.labels[name][0][at], inputs.labels[name][1]) for name in names])
+    order = np.argsort(key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    return [
+        (part, tuple(inputs.labels[name][1][inputs.labels[name][0][part[0]]] for name in names))
+        for part in np.split(at[order], cuts)
+    ]
 
 
 def _run_order(key: tuple[str, ...]) -> tuple[Any, ...]:
@@ -193,16 +202,8 @@ def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-def _engine(content: Mapping[str, Any]) -> str:
-    return f"{_text(content.get('engine'))} {_text(content.get('engine_version'))}".strip()
-
-
-def _by_size(number: str) -> tuple[int, str]:
-    return len(number), number
-
-
-def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(sorted({int(value) for value in values if isinstance(value, int)}))
+def _training_first(level_set: str) -> tuple[bool, str]:
+    return level_set != TRAIN, level_set
 
 
 def _text(value: Any) -> str:

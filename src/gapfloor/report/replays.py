@@ -14,7 +14,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +28,8 @@ MOST_FRAMES = 160
 #: Frames of an episode that are unpacked; 240 frames of 800 x 600 pixels have less.
 MOST_FRAME_BYTES = 512 << 20
 _COLUMNS = 16
+#: What reading a damaged file can raise; RuntimeError includes RecursionError and NotImplementedError.
+_DAMAGED = (OSError, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +65,6 @@ class Clip:
 class Scene:
     """One level under several rules."""
 
-    game: str
-    level_set: str
-    level_seed: int
     stride: int
     """Steps of the game a shown frame stands for."""
     start: int
@@ -80,7 +79,8 @@ def read_replays(folder: Path) -> tuple[Replay, ...]:
         try:
             facts = json.loads(path.read_text(encoding="utf-8"))
             frames = path.with_suffix(".npz")
-            if not frames.exists() or not 0 <= int(facts["length"]) < 2**31:
+            length = int(facts["length"])
+            if not frames.exists() or not 0 <= length < 2**31:
                 continue
             reference = str(facts.get("reference") or "")
             found.append(
@@ -88,56 +88,45 @@ def read_replays(folder: Path) -> tuple[Replay, ...]:
                     game=str(facts["game"]),
                     rule=reference or str(facts["rule"]),
                     agent=str(facts.get("agent") or ""),
-                    seed=str(facts.get("seed", "") if facts.get("seed") is not None else ""),
+                    seed="" if facts.get("seed") is None else str(facts["seed"]),
                     level_seed=int(facts["level_seed"]),
                     level_set=str(facts.get("level_set", "")),
                     episode_return=float(facts["episode_return"]),
-                    length=int(facts["length"]),
+                    length=length,
                     is_reference=bool(reference),
                     path=frames,
                 )
             )
-        except (OSError, ValueError, KeyError, TypeError, OverflowError, AttributeError, RecursionError):
+        except (*_DAMAGED, KeyError, TypeError, OverflowError, AttributeError):
             continue
     return tuple(found)
 
 
 def build_scenes(replays: Sequence[Replay], *, rules: Sequence[str]) -> tuple[Scene, ...]:
     """One level per game: that seen under the most rules, among them that where returns differ most."""
-    order = {rule: at for at, rule in enumerate(rules)}
     levels: dict[tuple[str, str, int], dict[str, Replay]] = {}
     for replay in replays:
-        levels.setdefault((replay.game, replay.level_set, replay.level_seed), {}).setdefault(
-            replay.rule, replay
-        )
+        level = (replay.game, replay.level_set, replay.level_seed)
+        levels.setdefault(level, {}).setdefault(replay.rule, replay)
     chosen: dict[str, tuple[str, str, int]] = {}
     for level in sorted(levels, key=lambda level: (-len(levels[level]), -_spread(levels[level]), level)):
         chosen.setdefault(level[0], level)
-    scenes = []
-    for (game, level_set, level_seed), by_rule in (
-        (level, levels[level]) for level in sorted(chosen.values())
-    ):
-        members = sorted(
-            by_rule.values(),
-            key=lambda replay: (replay.is_reference, order.get(replay.rule, 99), replay.rule),
-        )
-        frames = [read_frames(replay.path) for replay in members]
-        stride = max(1, math.ceil(max(replay.length for replay in members) / MOST_FRAMES))
-        shown = [
-            (replay, stack[_shown_frames(len(stack), replay.length, stride)])
-            for replay, stack in zip(members, frames, strict=True)
-            if len(stack)
-        ]
-        clips, start = (
-            tuple(_clip(replay, kept) for replay, kept in shown),
-            _start([kept for _, kept in shown]),
-        )
-        scenes.append(
-            Scene(
-                game=game, level_set=level_set, level_seed=level_seed, stride=stride, start=start, clips=clips
-            )
-        )
+    scenes = (_scene(levels[level].values(), rules) for level in sorted(chosen.values()))
     return tuple(scene for scene in scenes if scene.clips)
+
+
+def _scene(replays: Iterable[Replay], rules: Sequence[str]) -> Scene:
+    """The replays of one level, those of references last."""
+    order = {rule: at for at, rule in enumerate(rules)}
+    members = sorted(replays, key=lambda each: (each.is_reference, order.get(each.rule, 99), each.rule))
+    stride = max(1, math.ceil(max(replay.length for replay in members) / MOST_FRAMES))
+    shown = [
+        (replay, stack[_shown_frames(len(stack), replay.length, stride)])
+        for replay in members
+        if len(stack := read_frames(replay.path))
+    ]
+    clips = tuple(_clip(replay, kept) for replay, kept in shown)
+    return Scene(stride=stride, start=_start([kept for _, kept in shown]), clips=clips)
 
 
 def _start(stacks: Sequence[npt.NDArray[np.uint8]]) -> int:
@@ -165,18 +154,9 @@ def read_frames(path: Path) -> npt.NDArray[np.uint8]:
         if len(content) > MOST_FRAME_BYTES:
             raise ValueError("too large")
         frames = read_npy(content)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ):
-        return np.zeros((0, 1, 1, 3), dtype=np.uint8)
-    if frames.ndim != 4 or frames.shape[-1] != 3 or frames.dtype != np.uint8:
+        if frames.ndim != 4 or frames.shape[-1] != 3 or frames.dtype != np.uint8:
+            raise ValueError("not frames")
+    except (*_DAMAGED, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         return np.zeros((0, 1, 1, 3), dtype=np.uint8)
     return frames
 

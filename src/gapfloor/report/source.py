@@ -6,14 +6,11 @@ Needs neither engine nor torch: checkpoints are asked for their headers only, fr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from importlib import resources
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gapfloor.actions.partition import Partition
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import Inputs, read_source
 from gapfloor.analysis.leaked import LeakedGap, gap_without
@@ -21,29 +18,20 @@ from gapfloor.analysis.mean_rows import results_of_means
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.analysis.summaries import Summaries
-from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
-from gapfloor.records.store import Store, StoredCell
+from gapfloor.records.store import Store
 from gapfloor.report.cka_input import CkaRecord, read_cka
-from gapfloor.report.figure_data import (
-    GameActionClasses,
-    LevelPanel,
-    SeedCurve,
-    action_shares,
-    level_panels,
-    read_curves,
-)
-from gapfloor.report.findings import Env, Findings, steps_of
+from gapfloor.report.entropy_curves import SeedCurve, read_curves
+from gapfloor.report.findings import Findings, steps_of
 from gapfloor.report.provenance import (
     Provenance,
-    package_versions,
+    floor_on_same_draws,
     provenance_of_cells,
     provenance_of_inputs,
     read_hyperparameters,
 )
 from gapfloor.report.replays import Replay, read_replays
-from gapfloor.report.same_draws import floor_on_same_draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +42,12 @@ class ReportSource:
     """Of the store's folder or the file, without its path."""
     findings: Findings
     provenance: Provenance
-    levels: tuple[LevelPanel, ...] = ()
     curves: tuple[SeedCurve, ...] = ()
     """Entropy during training, from the logs of a store."""
-    classes: tuple[GameActionClasses, ...] = ()
     cka: tuple[CkaRecord, ...] = ()
     leaked: tuple[LeakedGap, ...] = ()
     """Gaps without leaked levels, where the store holds `leakage/*.json`."""
-    hyperparameters: Mapping[str, Mapping[str, Any]]
+    hyperparameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     replays: tuple[Replay, ...] = ()
 
 
@@ -84,59 +70,42 @@ def load_report_source(
     inputs = read_source(path if store is None else store, options=options)
     if isinstance(inputs, Summaries):
         means = results_of_means(inputs, plan, options or TableOptions())
-        return replace(source_of_results(means), name=Path(source).name)
+        return source_of_results(means, name=Path(source).name)
     results = read_stored_results(path, digest=results_digest(inputs, plan)) if store is not None else None
-    loaded = source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path, store=store)
-    return replace(loaded, name=Path(source).name)
+    results = results or analyse(inputs, plan=plan)
+    return source_of_results(results, inputs=inputs, store=store, name=Path(source).name)
 
 
 def source_of_results(
     results: AnalysisResults,
     *,
     inputs: Inputs | None = None,
-    path: Path | None = None,
     store: Store | None = None,
+    name: str = "results",
 ) -> ReportSource:
     """A report's source from results that exist, with what lies around them where that is known.
 
     `store` is the one that `inputs` were read from: its cells are not read again.
     """
     findings = Findings(results, same_draws=floor_on_same_draws(inputs) if inputs is not None else None)
-    folder = path if path is not None and path.is_dir() else None
-    cells: list[StoredCell] = store.found if store is not None else []
-    around: dict[str, Any] = {"hyperparameters": {}}
-    shares: Mapping[tuple[str, str], tuple[float, ...]] = {}
-    if folder is not None:
-        cells = cells if store is not None else Store(folder).cells()
-        around = {
-            "curves": _in_agent_order(read_curves(folder), findings),
-            "cka": read_cka(folder / "results" / "cka"),
-            "hyperparameters": read_hyperparameters(folder),
-            "replays": read_replays(folder / "replays"),
-        }
-    if inputs is not None:
-        rules, is_pooled = tuple(findings.two_rules), results.plan.pooled
-        shares = action_shares(inputs.cells, findings.primary)
-        around["levels"] = level_panels(inputs, rules=rules, is_pooled=is_pooled)
-        around["leaked"] = _leaked(inputs, folder) if folder is not None else ()
-    if cells and folder is not None:
-        provenance = provenance_of_cells(cells, root=folder)
-    elif inputs is not None:
+    if inputs is None:
+        provenance = Provenance(levels={}, draws=results.source.draws)
+    elif store is None or not store.found:
         provenance = provenance_of_inputs(inputs)
     else:
-        provenance = Provenance(
-            levels={},
-            levels_are_observed=True,
-            draws=results.source.draws,
-            episodes_per_draw=(),
-            versions=package_versions(),
-        )
+        provenance = provenance_of_cells(store.found, root=store.root)
+    if inputs is None or store is None:
+        return ReportSource(name=name, findings=findings, provenance=provenance)
+    leaks = sorted(store.root.glob("leakage/*.json"))
     return ReportSource(
-        name=path.name if path is not None else "results",
+        name=name,
         findings=findings,
         provenance=provenance,
-        classes=_classes(cells, folder, shares, findings.all_envs),
-        **around,
+        curves=_in_agent_order(read_curves(store.root), findings),
+        cka=read_cka(store.root / "results" / "cka"),
+        hyperparameters=read_hyperparameters(store.root),
+        replays=read_replays(store.root / "replays"),
+        leaked=gap_without(inputs, read_leakage(leaks)) if leaks else (),
     )
 
 
@@ -155,57 +124,3 @@ def _in_agent_order(curves: tuple[SeedCurve, ...], findings: Findings) -> tuple[
         )
 
     return tuple(sorted(curves, key=order))
-
-
-def _classes(
-    cells: list[StoredCell],
-    store: Path | None,
-    shares: Mapping[tuple[str, str], tuple[float, ...]],
-    envs: tuple[Env, ...],
-) -> tuple[GameActionClasses, ...]:
-    """Partitions per game: those that merged cells were played with, those of the store, those we ship."""
-    found: dict[tuple[str, str], tuple[int, ...]] = {}
-    names: dict[tuple[str, str], tuple[str, ...]] = {}
-    options: dict[tuple[str, str], list[Any]] = {}
-    for cell in cells:
-        labels = cell.manifest.content.get("classes")
-        key = (str(cell.manifest.content["game"]), str(cell.manifest.content["mode"]))
-        options.setdefault(key, []).append(cell.manifest.content.get("options"))
-        if labels:
-            found.setdefault(key, tuple(int(label) for label in labels))
-    documents = [_read_json(path) for path in sorted(store.glob("classes/*.json"))] if store else []
-    shipped = resources.files("gapfloor").joinpath("data/classes.json")
-    documents += json.loads(shipped.read_text(encoding="utf-8"))["games"] if shipped.is_file() else []
-    wanted = {(env.game, env.mode) for env in envs}
-    for document in documents:
-        try:
-            key = (str(document["game"]), str(document["mode"]))
-            if key in wanted and document.get("options") in ({}, None, *options.get(key, ())):
-                names.setdefault(key, tuple(str(name) for name in document.get("action_names", ())))
-                found.setdefault(key, Partition.from_classes(document["classes"]).labels)
-        except (GapfloorError, KeyError, TypeError, ValueError):
-            continue
-    order = {(env.game, env.mode): at for at, env in enumerate(envs)}
-    return tuple(
-        GameActionClasses(
-            game=game,
-            mode=mode,
-            labels=labels,
-            shares=shares.get((game, mode), ()),
-            action_names=names.get((game, mode), ()),
-        )
-        for (game, mode), labels in sorted(found.items(), key=lambda entry: order.get(entry[0], len(order)))
-    )
-
-
-def _leaked(inputs: Inputs, store: Path) -> tuple[LeakedGap, ...]:
-    files = sorted(store.glob("leakage/*.json"))
-    return gap_without(inputs, read_leakage(files)) if files else ()
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}

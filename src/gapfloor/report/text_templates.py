@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import tomllib
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -11,7 +13,7 @@ import jinja2
 
 from gapfloor.escape import escape_markdown
 from gapfloor.report.findings import agent_name
-from gapfloor.tables.cells import count_word, counted, estimate, fixed, mean_sem, p_value
+from gapfloor.tables.cells import count_word, counted, estimate, fixed, is_number, mean_sem, p_value
 
 
 def render_text(name: str, **values: Any) -> str:
@@ -19,31 +21,49 @@ def render_text(name: str, **values: Any) -> str:
     return template(name).render(values)
 
 
+def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
+    """What a template says in its blocks `{% call say(...) %}`: the words in brackets, and the text on one line."""
+    found: list[tuple[tuple[str, ...], str]] = []
+
+    def say(*about: str, caller: Callable[[], str]) -> str:
+        found.append((about, re.sub(r"\n\s*", " ", caller().strip())))
+        return ""
+
+    render_text(name, say=say, **values)
+    return found
+
+
 @cache
 def template(name: str) -> jinja2.Template:
     """A template of plain text; a value that is not given is an error."""
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
-        extensions=["jinja2.ext.do"],
-    )
-    environment.filters |= {"agent_name": agent_name, "md": escape_markdown}
-    environment.globals |= {
-        "counted": counted, "listed": listed, "either": either, "span": span,
+    made = environment(lstrip_blocks=True, autoescape=False, extensions=["jinja2.ext.do"])
+    return made.from_string(read_template(name))
+
+
+def environment(**options: Any) -> jinja2.Environment:
+    """What fills our templates, with the filters and functions that they use."""
+    made = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, **options)
+    made.filters |= {"agent_name": agent_name, "md": escape_markdown}
+    made.globals |= {
+        "counted": counted, "listed": listed, "either": either, "span": span, "is_number": is_number,
         "word": lambda count: "none" if count == 0 else count_word(count).plain,
         "number": lambda value, decimals=2, sign=False: fixed(value, decimals, sign=sign).plain,
         "estimate": lambda value, ends: estimate(value, ends).plain,
         "mean_sem": lambda mean, sem: mean_sem(mean, sem).plain,
         "p_value": lambda p: p_value(p).plain,
     }  # fmt: skip
-    return environment.from_string(read_template(name))
+    return made
 
 
 def read_template(name: str) -> str:
     """The text of a file of `templates`."""
     return resources.files("gapfloor.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def read_tables(name: str) -> dict[str, Any]:
+    """The tables of a TOML file of `templates`."""
+    return tomllib.loads(read_template(name))
 
 
 def listed(values: Iterable[object]) -> str:

@@ -9,12 +9,11 @@ sentences themselves are in `templates/verdicts.j2` and `templates/headline.j2`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow, SensitivityRow
-from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, GameFindings
+from gapfloor.report.findings import MERGED, TEST, TRAIN, Findings, GameFindings, at_budget
 from gapfloor.report.text_templates import listed, render_text, template
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
@@ -31,9 +30,10 @@ Tone = Literal["supported", "open", "unsupported"]
 class Verdict:
     """What is said about one game at one budget."""
 
-    env: Env
-    name: str
-    budget: str
+    place: GameFindings
+    test: ComparisonRow | None
+    """The held-out comparison with the floor under the primary rule."""
+    gap: GapRow | None
     tone: Tone
     badge: str
     sentence: str
@@ -42,11 +42,16 @@ class Verdict:
     """What the gap supports, as the end of "supports ..."."""
     does_not: str
     """What it does not support, as the end of "does not support ..."."""
-    has_gap: bool
     reason: str
     """Why the gap may not be read as generalization; empty where it may."""
+    references: tuple[ComparisonRow, ...]
+    """The held-out comparisons with references that see nothing, under the primary rule."""
     remarks: tuple[str, ...]
-    status: str
+
+    @property
+    def call(self) -> str:
+        """The call of the held-out comparison."""
+        return self.test.call if self.test else "not tested"
 
 
 @functools.lru_cache(maxsize=1)  # page, card and summary ask for the same ones
@@ -66,36 +71,21 @@ def headline(findings: Findings) -> str:
         return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
     if len(found) == 1 and found[0].games == 1:
         # One game needs no counting: its own sentence is the report.
-        budget = found[0].budget
-        only = next(verdict for verdict in build_verdicts(findings) if verdict.budget == budget)
-        return (
-            f"{only.name}{f' at {budget}' if budget else ''}: {only.sentence[:1].lower()}{only.sentence[1:]}"
-        )
+        only = next(each for each in build_verdicts(findings) if each.place.budget == found[0].budget)
+        where = f"{only.place.name}{at_budget(only.place.budget)}"
+        return f"{where}: {only.sentence[:1].lower()}{only.sentence[1:]}"
     return " ".join(_counts_sentence(findings, counts) for counts in found)
 
 
 def decision(findings: Findings) -> str:
     """Which gaps of the main budget may be read as generalization gaps; empty where no gap was measured."""
-    main = [
-        each for each in build_verdicts(findings) if each.has_gap and each.budget == findings.main_first[0]
-    ]
-    readable = [each.name for each in main if not each.reason]
-    others = [
-        f"{listed(each.name for each in main if each.reason == reason)} ({reason})"
-        for reason in dict.fromkeys(each.reason for each in main)
-        if reason
-    ]
-    if not main:
-        return ""
-    if not others:
-        return f"Decision: {_gaps(readable)} may be read as generalization."
-    if not readable:
-        return f"Decision: do not read {_gaps(others)} as generalization."
-    return f"Decision: {_gaps(readable)} may be read as generalization; {_gaps(others)} may not."
-
-
-def _gaps(names: Sequence[str]) -> str:
-    return f"the gap{'s' if ' and ' in (text := listed(names)) else ''} of {text}"
+    by_reason: dict[str, list[str]] = {}
+    for verdict in build_verdicts(findings):
+        if verdict.gap and verdict.place.budget == findings.main_budget:
+            by_reason.setdefault(verdict.reason, []).append(verdict.place.name)
+    readable = by_reason.pop("", [])
+    others = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
+    return render_text("decision.j2", readable=readable, others=others).strip()
 
 
 def _counts_sentence(findings: Findings, counts: CallCount) -> str:
@@ -121,7 +111,8 @@ def _verdict(place: GameFindings) -> Verdict:
     test, train = (place.comparison(findings.primary, level_set) for level_set in (TEST, TRAIN))
     gap, other = place.gap(findings.primary), place.sensitivity(findings.primary, TEST)
     transfers, levels = _reach(findings, test, gap, other) if test and gap else (False, "")
-    unbeaten = unbeaten_references(place) if test and test.call == "above" else []
+    references = _references_that_see_nothing(place)
+    unbeaten = [row for row in references if row.call != "above"] if test and test.call == "above" else []
     tone, case = _reading(test, train, gap, transfers=transfers)
     if unbeaten:
         tone, case = "open", "unbeaten"
@@ -130,7 +121,7 @@ def _verdict(place: GameFindings) -> Verdict:
             "findings": findings, "test": test, "train": train, "gap": gap, "other": other, "unbeaten": unbeaten,
             "transfers": transfers, "levels": levels, "say": remarks.append,
             "second": place.comparison(findings.secondary, TEST) if findings.secondary else None,
-            "merged": place.comparison(MERGED, TEST), "screen": place.screen, "is_number": is_number,
+            "merged": place.comparison(MERGED, TEST), "screen": place.screen,
             "differences": place.differences(findings.primary, TEST),
             "floor_has_share": gap is not None and _floor_has_share(gap, findings.plan.alpha),
         }
@@ -138,9 +129,9 @@ def _verdict(place: GameFindings) -> Verdict:
     if test is not None:
         words.remarks()
     return Verdict(
-        env=place.env,
-        name=place.name,
-        budget=place.budget,
+        place=place,
+        test=test,
+        gap=gap,
         tone=tone,
         badge=words.badges[test.call] if test else "no floor",
         sentence=words.sentence().strip()
@@ -148,28 +139,21 @@ def _verdict(place: GameFindings) -> Verdict:
         else "There is no random floor on the held-out levels that these runs played.",
         supports=words.supports(case).strip(),
         does_not=words.does_not(case).strip(),
-        has_gap=gap is not None,
         reason="" if tone == "supported" else words.reason(case).strip(),
+        references=references,
         remarks=tuple(remarks),
-        status=test.status if test else "",
     )
 
 
-def references_that_see_nothing(place: GameFindings) -> list[ComparisonRow]:
-    """The held-out comparisons with stricter references, under the primary rule."""
+def _references_that_see_nothing(place: GameFindings) -> tuple[ComparisonRow, ...]:
     findings = place.findings
-    return [
+    return tuple(
         row
         for row in findings.results.reference_comparisons
         if (findings.env_of(row), row.budget) == (place.env, place.budget)
         and (row.rule, row.level_set) == (findings.primary, TEST)
         and row.reference != "upper"
-    ]
-
-
-def unbeaten_references(place: GameFindings) -> list[ComparisonRow]:
-    """Those of them that the runs do not beat."""
-    return [row for row in references_that_see_nothing(place) if row.call != "above"]
+    )
 
 
 def _reading(

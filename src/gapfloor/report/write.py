@@ -11,15 +11,19 @@ from gapfloor.errors import UsageError, unknown_name
 from gapfloor.escape import clean_text, escape_markdown
 from gapfloor.records.atomic import remove_leftovers, write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
+from gapfloor.report.figures.build import build_figures
+from gapfloor.report.figures.print_figure import write_figures
 from gapfloor.report.findings import Findings
-from gapfloor.report.methods import Methods, build_methods
+from gapfloor.report.methods import build_methods
 from gapfloor.report.model_card import MODEL_NAME, model_card
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
-from gapfloor.report.source import ReportSource, load_report_source
+from gapfloor.report.page import render_page
+from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 from gapfloor.report.verdict import build_verdicts, decision, headline
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import to_csv, to_float, to_markdown, to_tabular
-from gapfloor.text_tables import ReadableResult, counted
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.
 FORMATS = ("tex", "md", "csv", "html", "card", "methods", "figures")
@@ -54,7 +58,7 @@ class WrittenReport(ReadableResult):
         """What was left out, the headline, a verdict per game and budget, the decision, and where the report is."""
         verdicts = [
             clean_text(
-                f"  {f'{verdict.name} {verdict.budget}'.strip()}: {verdict.badge}. These data support "
+                f"  {f'{verdict.place.name} {verdict.place.budget}'.strip()}: {verdict.badge}. These data support "
                 f"{verdict.supports} They do not support {verdict.does_not}"
             )
             for verdict in build_verdicts(self.findings)
@@ -68,22 +72,20 @@ class WrittenReport(ReadableResult):
 
 
 def write_report(
-    source: str | Path | ReportSource,
+    source: ReportSource,
     out: str | Path,
     *,
     formats: Sequence[str] = FORMATS,
     tables: Sequence[str] = (),
-    plan: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> WrittenReport:
-    """Write the report of `source` (a store, an episode file, or what was read already) to `out`.
+    """Write the report of `source` to `out`.
 
     Args:
-        source: what to report; results that `analyse` left in a store are used if they belong to its data and plan.
+        source: what to report.
         out: the folder to write to.
         formats: what to write, of `FORMATS`.
         tables: further tables, of `EXTRA_TABLES`: the audit of released code and the hyperparameters.
-        plan: the analysis plan (default: the paper's).
         progress: called with the name of each step.
     """
     tell = progress or (lambda step: None)
@@ -91,47 +93,37 @@ def write_report(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, not a folder: choose another --out.")
-    if not isinstance(source, ReportSource):
-        tell("analysing")
-        source = load_report_source(source, plan=plan)
     tell("tables and numbers")
-    made = build_tables(
-        source.findings,
-        cka=source.cka,
-        hyperparameters=source.hyperparameters,
-        leaked=source.leaked,
-        name=source.name,
-        extra=tables,
-    )
+    made = build_tables(source, extra=tables)
     numbers = build_numbers(source.findings, source.cka)
-    files: dict[Path, str] = {}
+    files = {"numbers.json": to_json(numbers)}
     if "tex" in formats:
-        files |= _tex_files(made, numbers)
+        files["numbers.tex"] = to_tex(numbers)
+        for table in made.tables:
+            files[f"tables/{table.name}.tex"] = to_float(table)
+            files[f"tables/{table.name}.tabular.tex"] = to_tabular(table)
     if "md" in formats:
-        files |= _markdown_files(made)
+        files["tables.md"] = _tables_markdown(made)
     if "csv" in formats:
-        files |= {Path("csv") / f"{table.name}.csv": to_csv(table) for table in made.tables}
-    files[Path("numbers.json")] = to_json(numbers)
+        files |= {f"csv/{table.name}.csv": to_csv(table) for table in made.tables}
     card = build_card(source)
     if "card" in formats:
-        files |= {Path("card.md"): card_to_markdown(card), Path("card.json"): card_to_json(card)}
-        files[Path("model-card.md")] = model_card(card, name=MODEL_NAME)
+        files |= {"card.md": card_to_markdown(card), "card.json": card_to_json(card)}
+        files["model-card.md"] = model_card(card, name=MODEL_NAME)
     if "methods" in formats:
-        files |= _methods_files(build_methods(source))
+        methods = build_methods(source)
+        files |= {"methods.txt": methods.text(), "methods.md": methods.markdown()}
+        files |= {"methods.tex": methods.tex(), "methods.bib": methods.bibtex()}
     if "html" in formats:
         tell("page")
-        files[Path("index.html")] = _page(source, made, card, formats)
-    for each in {(folder / path).parent for path in files} | {folder / "figures"}:
+        files["index.html"] = render_page(source, made, card, formats)
+    for each in {(folder / name).parent for name in files} | {folder / "figures"}:
         remove_leftovers(each, below=False)  # of a report that was killed
-    written: list[Path] = []
-    for path, text in files.items():
+    for name, text in files.items():
         # A label may hold half of a surrogate pair, which no file can.
-        write_text_atomically(folder / path, text.encode("utf-8", "replace").decode("utf-8"))
-        written.append(folder / path)
+        write_text_atomically(folder / name, text.encode("utf-8", "replace").decode("utf-8"))
+    written = [folder / name for name in files]
     if "figures" in formats:
-        from gapfloor.report.figures.build import build_figures
-        from gapfloor.report.figures.print_figure import write_figures
-
         tell("figures")
         written += write_figures(build_figures(source), folder / "figures")
     return WrittenReport(folder, tuple(sorted(written)), made, numbers, source.findings)
@@ -147,34 +139,9 @@ def check_names(formats: Sequence[str], tables: Sequence[str]) -> None:
         raise UsageError(f"No format was asked for: give one or more of {', '.join(FORMATS)}.")
 
 
-def _tex_files(tables: Tables, numbers: dict[str, Number]) -> dict[Path, str]:
-    files = {Path("numbers.tex"): to_tex(numbers)}
-    for table in tables.tables:
-        files[Path("tables") / f"{table.name}.tex"] = to_float(table)
-        files[Path("tables") / f"{table.name}.tabular.tex"] = to_tabular(table)
-    return files
-
-
-def _methods_files(methods: Methods) -> dict[Path, str]:
-    return {
-        Path("methods.txt"): methods.text(),
-        Path("methods.md"): methods.markdown(),
-        Path("methods.tex"): methods.tex(),
-        Path("methods.bib"): methods.bibtex(),
-    }
-
-
-def _markdown_files(tables: Tables) -> dict[Path, str]:
+def _tables_markdown(tables: Tables) -> str:
     parts = [f'<a id="{table.name}"></a>\n\n{to_markdown(table)}' for table in tables.tables]
     if tables.missing:
         lines = [f"- `{entry.name}`: {escape_markdown(entry.why)}." for entry in tables.missing]
         parts.append("## Left out\n\n" + "\n".join(lines) + "\n")
-    return {Path("tables.md"): "# Tables\n\n" + "\n".join(parts)}
-
-
-def _page(source: ReportSource, tables: Tables, card: dict[str, Any], formats: Sequence[str]) -> str:
-    from gapfloor.report.page import render_page
-    from gapfloor.report.replays import build_scenes
-
-    scenes = build_scenes(source.replays, rules=source.findings.rules) if source.replays else ()
-    return render_page(source, tables, card, scenes=scenes, formats=formats)
+    return "# Tables\n\n" + "\n".join(parts)

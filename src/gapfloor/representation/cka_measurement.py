@@ -25,7 +25,9 @@ from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.representation.checkpoint_cka import CkaSettings, Tell, measure_checkpoint
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 FORMAT = "gapfloor-cka/1"
 

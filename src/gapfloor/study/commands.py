@@ -24,7 +24,10 @@ from gapfloor.study.model import Study
 from gapfloor.study.runner import StudyOutcome, StudyProgress, run_study
 from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import Workplace
-from gapfloor.text_tables import ReadableResult, Table, counted, table_of
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 _STATES = ("done", "running", "failed", "missing")
 

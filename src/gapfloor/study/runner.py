@@ -20,7 +20,8 @@ from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import AnalyseTask, ReportTask, Task
-from gapfloor.text_tables import ReadableResult, counted
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
 ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5

@@ -8,8 +8,8 @@ in CSV; it is never a zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gapfloor.escape import escape_tex
@@ -19,19 +19,30 @@ Raw = float | int | str | None
 #: Below this, a p value is printed as a bound.
 SMALLEST_P = 1e-30
 
-_WORDS = (
+_COUNTS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
+#: Calls and tiers as the paper's tables abbreviate them, and calls as a text says them.
 _CALLS = {
-    "above": ("above", "above", "above the floor"),
-    "below": ("below", "below", "below the floor"),
-    "equivalent": ("equiv.", r"equiv.", "equivalent to the floor"),
-    "not distinguishable": ("n.d.", r"n.d.", "not distinguishable"),
-    "not tested": ("n.t.", r"n.t.", "not tested"),
-    "train higher": ("train higher", "train higher", "higher on training levels"),
-    "test higher": ("test higher", "test higher", "higher on held-out levels"),
+    "above": "above",
+    "below": "below",
+    "equivalent": "equiv.",
+    "not distinguishable": "n.d.",
+    "not tested": "n.t.",
+    "train higher": "train higher",
+    "test higher": "test higher",
 }
-_TIERS = {"low": ("low", "L"), "intermediate": ("interm.", "I"), "high": ("high", "H")}
+_CALLS_IN_TEXT = {
+    "above": "above the floor",
+    "below": "below the floor",
+    "equivalent": "equivalent to the floor",
+    "not distinguishable": "not distinguishable",
+    "not tested": "not tested",
+    "train higher": "higher on training levels",
+    "test higher": "higher on held-out levels",
+}
+_TIERS = {"low": "low", "intermediate": "interm.", "high": "high"}
+_TIER_LETTERS = {"low": "L", "intermediate": "I", "high": "H"}
 
 
 @dataclass(frozen=True)
@@ -73,20 +84,16 @@ def missing_cell(columns: int = 1) -> Cell:
 
 def fixed(value: float | None, decimals: int = 2, *, sign: bool = False) -> Cell:
     """A number with that many decimals; `sign` also prints the plus."""
-    if not is_number(value):
+    if value is None or not is_number(value):
         return missing_cell()
-    assert value is not None
     digits = f"{value:{'+' if sign else ''}.{decimals}f}"
     return Cell(_minus(digits), f"${digits}$", (float(value),))
 
 
 def bare(value: float | None, decimals: int = 2) -> Cell:
     """A number outside math mode, as the paper's normalised scores and CKA values are printed."""
-    if not is_number(value):
-        return missing_cell()
-    assert value is not None
-    digits = f"{value:.{decimals}f}"
-    return Cell(_minus(digits), digits.replace("-", "$-$"), (float(value),))
+    cell = fixed(value, decimals)
+    return replace(cell, tex=cell.tex.strip("$").replace("-", "$-$")) if is_number(value) else cell
 
 
 def integer(value: int | None) -> Cell:
@@ -96,27 +103,21 @@ def integer(value: int | None) -> Cell:
 
 def mean_sem(mean: float, sem: float, decimals: int = 2, *, sign: bool = False) -> Cell:
     """Mean and standard error; the error is left out where there is none (one run)."""
+    left, right = fixed(mean, decimals, sign=sign), fixed(sem, decimals)
     if not is_number(mean):
         return missing_cell(2)
-    left = f"{mean:{'+' if sign else ''}.{decimals}f}"
     if not is_number(sem):
-        return Cell(_minus(left), f"${left}$", (float(mean), None))
-    right = f"{sem:.{decimals}f}"
-    return Cell(f"{_minus(left)} ± {right}", rf"${left} \pm {right}$", (float(mean), float(sem)))
+        return replace(left, raw=(*left.raw, None))
+    tex = rf"{left.tex[:-1]} \pm {right.tex[1:]}"
+    return Cell(f"{left.plain} ± {right.plain}", tex, left.raw + right.raw)
 
 
-def estimate(value: float, interval: tuple[float, float], decimals: int = 2, *, sign: bool = True) -> Cell:
+def estimate(value: float, ends: tuple[float, float], decimals: int = 2, *, sign: bool = True) -> Cell:
     """An estimate with its interval; differences print their plus."""
     if not is_number(value):
         return missing_cell(3)
-    centre = f"{value:{'+' if sign else ''}.{decimals}f}"
-    low, high = interval
-    if not (is_number(low) and is_number(high)):
-        return Cell(_minus(centre), f"${centre}$", (float(value), None, None))
-    ends = f"[{low:.{decimals}f}, {high:.{decimals}f}]"
-    return Cell(
-        f"{_minus(centre)} {_minus(ends)}", f"${centre}$ ${ends}$", (float(value), float(low), float(high))
-    )
+    centre, around = fixed(value, decimals, sign=sign), interval(ends, decimals)
+    return replace(centre, raw=centre.raw + around.raw) if None in around.raw else joined(centre, around, " ")
 
 
 def interval(ends: tuple[float, float], decimals: int = 2) -> Cell:
@@ -136,18 +137,14 @@ def p_value(p: float) -> Cell:
     """
     if not is_number(p):
         return missing_cell()
-    if p < SMALLEST_P:
-        exponent = round(math.log10(SMALLEST_P))
-        return Cell(f"<10{_superscript(exponent)}", f"$<10^{{{exponent}}}$", (float(p),))
-    if p >= 0.1:
-        return Cell(f"{p:.2f}", f"${p:.2f}$", (float(p),))
     if p >= 0.001:
-        return Cell(f"{p:.3f}", f"${p:.3f}$", (float(p),))
-    mantissa, exponent_text = f"{p:.1e}".split("e")
-    exponent = int(exponent_text)
-    return Cell(
-        f"{mantissa}×10{_superscript(exponent)}", rf"${mantissa}\times10^{{{exponent}}}$", (float(p),)
-    )
+        return fixed(p, 2 if p >= 0.1 else 3)
+    mantissa, exponent = f"{max(p, SMALLEST_P):.1e}".split("e")
+    power = int(exponent)
+    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    if p < SMALLEST_P:
+        return Cell(f"<10{raised}", f"$<10^{{{power}}}$", (float(p),))
+    return Cell(f"{mantissa}×10{raised}", rf"${mantissa}\times10^{{{power}}}$", (float(p),))
 
 
 def percent(fraction: float) -> Cell:
@@ -167,7 +164,7 @@ def percent_number(fraction: float) -> Cell:
 
 def count_word(count: int) -> Cell:
     """A count as an English word up to twelve, then as a numeral."""
-    word = _WORDS[count] if 0 <= count < len(_WORDS) else str(count)
+    word = _COUNTS[count] if 0 <= count < len(_COUNTS) else str(count)
     return Cell(word, word, (int(count),))
 
 
@@ -180,32 +177,9 @@ def counted(n: int, singular: str, plural: str = "") -> str:
     return f"{n:,} {singular}" if n == 1 else f"{n:,} {plural or singular + 's'}"
 
 
-def call_cell(call: str | None) -> Cell:
-    """A call, abbreviated as in the paper's tables; CSV keeps the full words."""
-    if call is None:
-        return missing_cell()
-    plain, tex, _ = _CALLS[call]
-    return Cell(plain, tex, (call,))
-
-
 def call_words(call: str) -> Cell:
     """A call as a text says it."""
-    words = _CALLS[call][2]
-    return Cell(words, words, (call,))
-
-
-def tier_cell(tier: str | None) -> Cell:
-    """A tier, abbreviated as in the paper's tables."""
-    if tier is None:
-        return missing_cell()
-    return Cell(_TIERS[tier][0], _TIERS[tier][0], (tier,))
-
-
-def tier_letter(tier: str | None) -> Cell:
-    """A tier as one letter."""
-    if tier is None:
-        return missing_cell()
-    return Cell(_TIERS[tier][1], _TIERS[tier][1], (tier,))
+    return _spelt(_CALLS_IN_TEXT, call)
 
 
 def mark_cell(value: bool | None) -> Cell:
@@ -238,15 +212,22 @@ def formatted(style: str, *values: Any) -> Cell:
     return fixed(values[0], int(style[-1]), sign=style.startswith("+"))
 
 
+def _spelt(spellings: Mapping[str, str], word: str | None) -> Cell:
+    """A word of a closed set as it is printed; CSV keeps the word itself."""
+    return missing_cell() if word is None else Cell(spellings[word], spellings[word], (word,))
+
+
 def _of(part: int | None, whole: int) -> Cell:
-    if part is None:
-        return missing_cell(2)
-    return Cell(f"{part}/{whole}", f"{part}/{whole}", (part, whole))
+    return missing_cell(2) if part is None else joined(integer(part), integer(whole), "/")
 
 
 def _range(low: float, high: float) -> Cell:
     text = f"{low:g}, {high:g}"
     return Cell(_minus(text), text, (low, high))
+
+
+def _count(count: int | None) -> Cell:
+    return missing_cell() if count is None else Cell(f"{count:,}", f"{count:,}", (int(count),))
 
 
 #: How tables and numbers print their values. "fine" styles have three decimals for small values.
@@ -259,27 +240,25 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "p": p_value,
     "percent": percent,
     "%": percent_number,
+    "%10": lambda tenths: percent_number(tenths / 10),
     "%1": lambda fraction: fixed(fraction * 100, 1),
-    "call": call_cell,
+    "call": lambda call: _spelt(_CALLS, call),
     "call_words": call_words,
-    "tier": tier_cell,
-    "tiers": lambda first, second: joined(tier_cell(first), tier_cell(second)),
-    "letter": tier_letter,
+    "tier": lambda tier: _spelt(_TIERS, tier),
+    "tiers": lambda first, second: joined(_spelt(_TIERS, first), _spelt(_TIERS, second)),
+    "letter": lambda tier: _spelt(_TIER_LETTERS, tier),
     "mark": mark_cell,
     "of": _of,
     "range": _range,
     "bare1": lambda value: bare(value, 1),
     "bare2": bare,
     "bare3": lambda value: bare(value, 3),
-    "count": lambda count: (
-        missing_cell() if count is None else Cell(f"{count:,}", f"{count:,}", (int(count),))
-    ),
+    "count": _count,
     "g": lambda value: text_cell(f"{value:g}", raw=value) if is_number(value) else empty_cell(),
     "mean_sem": mean_sem,
     "signed_sem": lambda value, sem: mean_sem(value, sem, sign=True),
     "interval": lambda low, high: interval((low, high)),
     "signed_interval": lambda value, low, high: estimate(value, (low, high)),
-    "unsigned_interval": lambda value, ends: estimate(value, ends, sign=False),
     "percent1": lambda fraction: text_cell(f"{100 * fraction:.1f}%", raw=fraction),
     "fine": lambda value: fixed(value, fine_decimals(value)),
     "error": lambda value, error: fixed(error, fine_decimals(value)),
@@ -302,7 +281,3 @@ def _percent_digits(fraction: float) -> str:
 
 def _minus(digits: str) -> str:
     return digits.replace("-", "−")
-
-
-def _superscript(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

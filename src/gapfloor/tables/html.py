@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+from collections.abc import Sequence
 
 from gapfloor.escape import clean_text
 from gapfloor.tables.cells import Cell
@@ -19,19 +20,18 @@ _STYLES: dict[Align, str] = {
 
 def to_html(table: Table, *, wide: bool = False) -> str:
     """A whole table that needs no style sheet, as notebooks show it."""
-    at = table.shown(wide=wide)
-    titles = flat_headers(table)
-    style = [_STYLES[table.columns[index].align] for index in at]
-    head = "".join(f"<th{css}>{escaped(titles[index])}</th>" for index, css in zip(at, style, strict=True))
-    body = "".join(
-        "<tr>"
-        + "".join(f"<td{css}>{escaped(shown(row[index]))}</td>" for index, css in zip(at, style, strict=True))
-        + "</tr>"
-        for row in table.body
-    )
+    at, titles = table.shown(wide=wide), flat_headers(table)
+
+    def line(tag: str, texts: Sequence[str]) -> str:
+        styles = (_STYLES[table.columns[index].align] for index in at)
+        cells = (f"<{tag}{css}>{escaped(text)}</{tag}>" for css, text in zip(styles, texts, strict=True))
+        return f"<tr>{''.join(cells)}</tr>"
+
+    head = line("th", [titles[index] for index in at])
+    body = "".join(line("td", [shown(row[index]) for index in at]) for row in table.body)
     caption = f"<caption>{escaped(table.title)}</caption>" if table.title else ""
     notes = "".join(f"<p>{escaped(note)}</p>" for note in table.notes)
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+    return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
 
 
 def html_head(table: Table) -> str:

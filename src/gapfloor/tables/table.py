@@ -74,11 +74,6 @@ class Table:
         return tuple(column.entry(row) for column in self.columns)
 
     @property
-    def label(self) -> str:
-        """The LaTeX label."""
-        return f"tab:{self.name}"
-
-    @property
     def body(self) -> list[tuple[Cell, ...]]:
         """The rows without rules."""
         return [row for row in self.rows if not isinstance(row, RuleLine)]
@@ -133,7 +128,7 @@ def to_float(table: Table) -> str:
     return (
         "\\begin{table}[htbp]\n"
         f"  \\caption{{{caption}}}\n"
-        f"  \\label{{{table.label}}}\n"
+        f"  \\label{{tab:{table.name}}}\n"
         "  \\vspace{3pt}\n"
         "  \\centering\n"
         f"  \\{table.size}\n"

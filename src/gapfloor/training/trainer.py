@@ -24,7 +24,7 @@ from gapfloor.disk_errors import explain_disk_errors
 from gapfloor.engines.procgen import ProcgenEngine, wheel_version
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import remove_leftovers
-from gapfloor.text_tables import ReadableResult
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import write_checkpoint
 from gapfloor.training.checkpoint_file import read_header

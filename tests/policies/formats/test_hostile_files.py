@@ -20,7 +20,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
-from gapfloor.policies.formats.onnx_file import read_onnx
+from gapfloor.policies.formats.onnx import read_onnx
 from gapfloor.policies.graph import open_session
 from gapfloor.policies.load import PolicySource
 from policies.formats.bombs import rewrite
@@ -434,6 +434,6 @@ def test_what_our_schema_of_onnx_does_not_know_does_not_reach_the_runtime(tmp_pa
     path = tmp_path / "net.onnx"
     onnx.save(initializer(np.ones(3, dtype=np.float32)), str(path))
     sound = path.read_bytes()
-    assert read_onnx(path).content == sound
+    assert read_onnx(path)[0] == sound
     path.write_bytes(sound + b"\xba\x3e\x06hidden")  # field 999, six bytes
-    assert b"hidden" not in read_onnx(path).content
+    assert b"hidden" not in read_onnx(path)[0]

@@ -133,8 +133,7 @@ def test_several_state_dicts_are_chosen_from_by_name(networks: Any) -> None:
         PolicyError, match=r"several state_dicts \(actor, target\): choose one with ,weights=NAME"
     ):
         load(start)
-    for option in ("weights", "key"):
-        np.testing.assert_allclose(load(f"{start},{option}=target").logits(SEEN), expected(other), atol=1e-6)
+    np.testing.assert_allclose(load(f"{start},weights=target").logits(SEEN), expected(other), atol=1e-6)
     with pytest.raises(PolicyError, match="has no state_dict 'critic': its state_dicts are actor, target"):
         load(f"{start},weights=critic")
 

@@ -102,9 +102,8 @@ def _of_external_object(
     from gapfloor.audit.interpreter.classes import DISTRIBUTION
 
     last = value.name.rsplit(".", 1)[-1]
-    if last in ("max", "topk", "sort", "top_k"):
-        made = v.Action("argmax", value.call, value.frame) if name in ("indices", "arg") else None
-        return (Alternative(made or v.Computed(value.call, value.frame)),)
+    if operators.is_ranking(value):
+        return (Alternative(operators.part_of_ranking(value, is_place=name in ("indices", "arg"))),)
     if last in SETTINGS_MAKERS:
         return setting(evaluator, name, v.Namespace(), node, frame)
     if name in _CENTRES and DISTRIBUTION.search(last):

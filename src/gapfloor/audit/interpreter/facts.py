@@ -61,16 +61,17 @@ class LoopFact(ActorFact):
 
 
 @cache
-def _table(name: str = "facts") -> dict[str, Any]:
+def table(name: str) -> dict[str, Any]:
+    """A table of `audit/data`."""
     text = resources.files("gapfloor.audit").joinpath(f"data/{name}.json").read_text(encoding="utf-8")
-    table: dict[str, Any] = json.loads(text)
-    return table
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 @cache
 def words(name: str) -> frozenset[str]:
     """A list of names that the scanner knows, e.g. methods that change an object's place and not what it is."""
-    return frozenset(_table("functions")["words"][name])
+    return frozenset(table("functions")["words"][name])
 
 
 @cache
@@ -80,13 +81,13 @@ def is_deterministic_function(name: str) -> bool:
     >>> is_deterministic_function("torch.tanh"), is_deterministic_function("torch.nn.Dropout")
     (True, False)
     """
-    table = _table("functions")
+    known = table("functions")
     if name in words("pure_builtins"):
         return True
-    if noise_kind(name) is not None or name.startswith(tuple(table["not_numerical"])):
+    if noise_kind(name) is not None or name.startswith(tuple(known["not_numerical"])):
         return False
     last = name.rsplit(".", 1)[-1]
-    rows = [row for row in table["deterministic"] if f"{name}.".startswith(row["prefix"])]
+    rows = [row for row in known["deterministic"] if f"{name}.".startswith(row["prefix"])]
     return bool(rows) and not any(last in row.get("except", ()) for row in rows)
 
 
@@ -97,11 +98,11 @@ def noise_kind(name: str) -> str | None:
     >>> noise_kind("numpy.random.rand"), noise_kind("torch.tanh")
     ('uniform', None)
     """
-    table = _table("functions")
+    known = table("functions")
     module, _, last = name.rpartition(".")
-    starts = tuple(f"{one}{mark}" for one in table["random_modules"] for mark in (".", "("))
-    in_random = module in table["random_modules"] or module.startswith(starts)
-    for row in table["draws"]:
+    starts = tuple(f"{one}{mark}" for one in known["random_modules"] for mark in (".", "("))
+    in_random = module in known["random_modules"] or module.startswith(starts)
+    for row in known["draws"]:
         if last in row["names"] and (in_random or module in ("torch", "tensorflow", "jax.random")):
             return str(row["kind"])
     return None
@@ -109,29 +110,35 @@ def noise_kind(name: str) -> str | None:
 
 def is_noise_layer(name: str) -> bool:
     """Whether a layer draws in training mode."""
-    return name.rsplit(".", 1)[-1] in _table("functions")["noise_layers"]
+    return name.rsplit(".", 1)[-1] in table("functions")["noise_layers"]
 
 
 @cache
 def environment_facts() -> tuple[EnvironmentFact, ...]:
     """Constructors of environments."""
-    return tuple(EnvironmentFact(**row) for row in _table()["environments"])
+    return tuple(EnvironmentFact(**row) for row in table("facts")["environments"])
 
 
 @cache
 def actor_facts() -> tuple[ActorFact, ...]:
     """Objects that choose actions."""
     found: list[ActorFact] = []
-    for row in _table()["actors"]:
+    for row in table("facts")["actors"]:
         rest = {key: value for key, value in row.items() if key != "names"}
         found.extend(ActorFact(name=name, **rest) for name in row["names"])
     return tuple(found)
 
 
 @cache
+def flag_facts() -> tuple[ActorFact, ...]:
+    """Flags whose name says how any object acts."""
+    return tuple(ActorFact(name="", **row) for row in table("facts")["flags"])
+
+
+@cache
 def loop_facts() -> tuple[LoopFact, ...]:
     """Functions that play an environment."""
-    return tuple(LoopFact(**row) for row in _table()["loops"])
+    return tuple(LoopFact(**row) for row in table("facts")["loops"])
 
 
 def find_environment(name: str) -> EnvironmentFact | None:

@@ -14,12 +14,13 @@ from gapfloor.audit.interpreter.facts import (
     ActorFact,
     find_actor,
     find_environment,
+    flag_facts,
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
     words,
 )
-from gapfloor.audit.interpreter.operators import combine, innermost
+from gapfloor.audit.interpreter.operators import RANKINGS, combine, innermost
 from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import last_name, names_in
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 Alternatives = tuple[Alternative, ...]
 DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial"})
 MAXIMA = frozenset({"argmax", "mode"})
-_RANKINGS = frozenset({"max", "topk", "sort", "top_k"})
 _NOT_A_POLICY = re.compile(
     r"buffer|memory|replay|sampler|storage|dataset|rollout|random$|^rng|_rng|prior|level|task|goal|noise|queue|loader",
     re.IGNORECASE,
@@ -112,7 +112,7 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     kind = noise_kind(name)
     if kind is not None:
         return drawn_numbers(evaluator, kind, call, frame)
-    if last in _RANKINGS and is_deterministic_function(name):
+    if last in RANKINGS and is_deterministic_function(name):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     is_function = not last[:1].isupper() or last.endswith("Tensor")
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
@@ -124,7 +124,8 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
         if is_deterministic_function(name):
             return found
         return tuple(item.doubting(f"{name}() is taken to hand on what it is given") for item in found)
-    return (Alternative(v.ExternalObject(name, call, frame)),)
+    stated = _by_flag(call, frame) if is_function else ()
+    return stated or (Alternative(v.ExternalObject(name, call, frame)),)
 
 
 def _made(evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
@@ -411,7 +412,7 @@ def primitive_method(
         if name == "mode":
             return (Alternative(v.Action("argmax", call, frame, True)),)
         return (_maximum(base, function.value, call, frame),)
-    if name in _RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
+    if name in RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     receiver = kind or describe(function.value)
     if name in ("randint", "integers", "choice") and re.search(
@@ -443,7 +444,7 @@ def primitive_method(
     if is_library and is_deterministic_function(kind.split("()")[0]):
         return computed(evaluator, call, frame, is_network=name in ("apply", "forward", "predict"))
     if isinstance(value, v.Unknown | v.ExternalObject):
-        found = calls.by_name(evaluator, name, call, frame)
+        found = calls.by_name(evaluator, name, call, frame) or _by_flag(call, frame)
         if found:
             return found
         if isinstance(value, v.ExternalObject) and not value.name.startswith("?"):
@@ -490,6 +491,17 @@ def by_fact(
     if fact.flag is not None and fact.true and fact.false:
         return flagged(fact, call, frame, mark)
     return (Alternative(v.Unknown(describe(call)), marks=(mark,)),)
+
+
+def _by_flag(call: ast.Call, frame: Frame) -> Alternatives:
+    """The action of an object that cannot be read, by a flag that says it: `generate(x, do_sample=False)`."""
+    given = {keyword.arg for keyword in call.keywords}
+    fact = next((one for one in flag_facts() if one.flag in given), None)
+    if fact is None:
+        return ()
+    doubt = f"{describe(call.func)}() cannot be read; {fact.flag}= is taken at its word"
+    mark = Mark(frame.module.path, call.lineno, f"{fact.flag}=: {fact.source}")
+    return tuple(item.doubting(doubt) for item in flagged(fact, call, frame, mark))
 
 
 def flagged(fact: ActorFact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:

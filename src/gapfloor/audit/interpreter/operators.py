@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import is_deterministic_function
@@ -22,6 +22,7 @@ _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv,
 }  # fmt: skip
+RANKINGS = frozenset({"max", "topk", "sort", "top_k"})
 _READERS = frozenset({"load", "loads", "loadtxt", "fromfile", "open", "memmap", "read", "File"})
 
 
@@ -32,6 +33,16 @@ RECORDED = v.Unknown("something that was read from a file", is_neutral=True)
 def is_reader(value: v.Value) -> bool:
     """Whether a value is what a reader of files gave back."""
     return isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1] in _READERS
+
+
+def is_ranking(value: v.Value) -> TypeGuard[v.ExternalObject]:
+    """Whether a value is what `max`, `topk` or `sort` of a library gave back."""
+    return isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1] in RANKINGS
+
+
+def part_of_ranking(value: v.ExternalObject, *, is_place: bool) -> v.Value:
+    """Where the largest number is, which is a choice, or the number itself."""
+    return v.Action("argmax", value.call, value.frame) if is_place else v.Computed(value.call, value.frame)
 
 
 def combine(operands: list[Alternatives], node: ast.AST, frame: Frame) -> Alternatives:
@@ -285,20 +296,8 @@ def _item(
         if isinstance(key, int) and not value.is_unordered:
             return project(evaluator, (item,), key)
         return elements(evaluator, (item,))
-    if isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1] in (
-        "max",
-        "topk",
-        "sort",
-        "top_k",
-    ):
-        is_index = key in (1, -1)
-        return (
-            Alternative(
-                v.Action("argmax", value.call, value.frame)
-                if is_index
-                else v.Computed(value.call, value.frame, True)
-            ),
-        )
+    if is_ranking(value):
+        return (Alternative(part_of_ranking(value, is_place=key in (1, -1))),)
     if isinstance(value, v.Action | v.Computed | v.Noise | v.Environment):
         return (item,)
     if isinstance(value, v.Unknown) and value.is_neutral:
@@ -328,13 +327,8 @@ def project(evaluator: Evaluator, alternatives: Alternatives, index: int) -> Alt
             found.extend(elements(evaluator, (item,)))
         elif isinstance(value, v.Action) and index > 0 and isinstance(value.node, ast.Call):
             found.append(replace(item, value=v.Unknown("a further result of the acting call")))
-        elif isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1] in ("max", "topk", "sort"):
-            made = (
-                v.Action("argmax", value.call, value.frame)
-                if index == 1
-                else v.Computed(value.call, value.frame)
-            )
-            found.append(replace(item, value=made))
+        elif is_ranking(value):
+            found.append(replace(item, value=part_of_ranking(value, is_place=index in (1, -1))))
         elif isinstance(value, v.ExternalObject | v.External):
             found.append(replace(item, value=v.Unknown(f"part {index} of {value.name}()")))
         else:

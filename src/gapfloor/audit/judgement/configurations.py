@@ -7,22 +7,13 @@ line of Python says it. A configuration file says what was meant to run, so its 
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.rows import FIELDS, VALUE_BASED, EvaluationPath
 from gapfloor.audit.reading.settings import FileSetting, read_settings
 from gapfloor.audit.reading.sources import SourceFile
-
-
-@cache
-def configuration_facts() -> tuple[dict[str, Any], ...]:
-    """The frameworks: `requires` are keys that show that a file is theirs, `rules` the keys that decide, in order."""
-    text = resources.files("gapfloor.audit").joinpath("data/configurations.json").read_text(encoding="utf-8")
-    return tuple(json.loads(text)["frameworks"])
 
 
 def configured_paths(files: list[SourceFile]) -> list[EvaluationPath]:
@@ -30,7 +21,8 @@ def configured_paths(files: list[SourceFile]) -> list[EvaluationPath]:
     found = []
     for file in files:
         settings: list[FileSetting] | None = None
-        for fact in configuration_facts():
+        # `requires` are keys that show that a file is the framework's, `rules` the keys that decide, in order.
+        for fact in table("configurations")["frameworks"]:
             if not all(key.rsplit(".", 1)[-1] in file.text for key in fact["requires"]):
                 continue
             settings = read_settings(file) if settings is None else settings

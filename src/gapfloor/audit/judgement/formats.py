@@ -6,16 +6,13 @@ constructors of training and test side by side. The verdict follows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gapfloor import __version__
+from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.findings import Finding, find_unstated
 from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, plain
 from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
@@ -82,13 +79,13 @@ def as_sarif(result: ScanResult) -> dict[str, Any]:
     Findings that a comment accepts are suppressed in the source.
     """
     found = []
-    for item in find_unstated(result.paths, result.texts):
-        path = item.path
+    for path in result.paths:
+        if path.is_stated:
+            continue
         name = "unresolved-rule" if path.rule == "unresolved" else "implicit-rule"
         text = f"{path.script}: rule {path.rule} ({path.grades['rule']}), provenance {path.provenance}."
-        made = _sarif_result(name, text, path.evidence, item.mark)
-        made["partialFingerprints"] = {"gapfloor/v1": item.fingerprint}
-        if item.is_suppressed:
+        made = _sarif_result(name, text, path.evidence, path.step)
+        if path.is_accepted(result.texts):
             made["suppressions"] = [{"kind": "inSource"}]
         found.append(made)
     for text in result.inert_flags:
@@ -274,11 +271,9 @@ def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str
     return lines
 
 
-@cache
 def precision(name: str) -> tuple[int, int]:
     """How often a likely answer was right when it was last measured: right answers, and all."""
-    text = resources.files("gapfloor.audit").joinpath("data/precision.json").read_text(encoding="utf-8")
-    row = json.loads(text)["counts"][name]
+    row = table("precision")["counts"][name]
     return int(row["likely right"]), int(row["likely right"]) + int(row["likely wrong"])
 
 
@@ -323,10 +318,10 @@ def meanings(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> dict[str, s
     return words
 
 
-def describe_findings(findings: list[Finding]) -> str:
-    """The findings in one sentence, for an error message."""
-    scripts = clean_text(", ".join(dict.fromkeys(item.path.script for item in findings)))
-    number = "1 evaluation path has" if len(findings) == 1 else f"{len(findings)} evaluation paths have"
+def describe_unstated(paths: list[EvaluationPath]) -> str:
+    """The paths without a stated rule in one sentence, for an error message."""
+    scripts = clean_text(", ".join(dict.fromkeys(path.script for path in paths)))
+    number = "1 evaluation path has" if len(paths) == 1 else f"{len(paths)} evaluation paths have"
     return f"{number} no explicit action rule ({scripts})."
 
 

@@ -28,7 +28,7 @@ TRAINING = re.compile(
     r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)|gather|learn", re.IGNORECASE
 )
 _OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
-_DIRECT = frozenset({"backward", "apply_gradients", "minimize", "train_on_batch", "apply_updates"})
+_DIRECT = words("updating")
 _LEARNS = re.compile(r"update|train|learn|optimi[sz]e|^fit$|backward|improve|gradient", re.IGNORECASE)
 #: Objects with a method `update` that has nothing to do with weights.
 _NO_LEARNER = re.compile(
@@ -36,21 +36,8 @@ _NO_LEARNER = re.compile(
     re.IGNORECASE,
 )
 #: Functions that call what they are given.
-_CONTROL = frozenset(
-    {
-        "scan",
-        "fori_loop",
-        "while_loop",
-        "cond",
-        "switch",
-        "partial",
-        "Thread",
-        "Process",
-        "submit",
-        "apply_async",
-    }
-)
-_LOADING = frozenset({"load_state_dict", "set_weights", "load_weights", "set_state_dict"})
+_CONTROL = words("control")
+_LOADING = words("loading")
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 _STORING = words("storing")
 _MEMORY = re.compile(
@@ -63,9 +50,7 @@ _FLAGS = re.compile(
     r"^(is_?)?(eval(_mode)?|evaluat\w*|test|testing|test_mode|deterministic|greedy)$", re.IGNORECASE
 )
 _OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
-_RESETS = frozenset(
-    {"reset", "reset_to_level", "reset_task", "reset_wait", "initial_reset", "reset_env", "reset_envs"}
-)
+_RESETS = words("resetting")
 
 
 @dataclass

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
-from gapfloor.audit.interpreter.facts import LoopFact, find_actor
+from gapfloor.audit.interpreter.facts import LoopFact, find_actor, words
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role, given_flags
@@ -23,17 +23,6 @@ from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, Evaluatio
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes, plain_names_in
-
-_FLAG_NAMES = (
-    "deterministic",
-    "greedy",
-    "stochastic",
-    "sample",
-    "is_eval",
-    "evaluate",
-    "eval_mode",
-    "test_mode",
-)
 
 
 @dataclass(eq=False)
@@ -44,6 +33,12 @@ class Judged:
     finding: RuleFinding
     role: Role
     sets: list[PlayedLevels]
+    chosen: frozenset[str]
+    """What chooses its levels when an episode begins, as it is written."""
+
+    def chooses_unlike(self, rollouts: list[Judged]) -> bool:
+        """Whether levels are chosen when an episode begins, otherwise than in training."""
+        return any(self.chosen != other.chosen for other in rollouts) or bool(self.chosen and not rollouts)
 
     @property
     def environments(self) -> list[v.Environment]:
@@ -60,21 +55,27 @@ class PathFinder:
         self.recorded: list[Mark] = []
         """Steps that replay a recording: no evaluation of a policy, and no sign that there is none."""
 
-    def judge(self, play: Play) -> Judged:
-        """The rule, the role and the level sets of one play."""
+    def judge(self, play: Play) -> Judged | None:
+        """The rule, the role and the level sets of one play; None for a library's evaluation of no environment."""
         self.evaluator.begin_chain()
-        if play.site.fact is not None:
-            return self._judge_fact(play, play.site.fact)
-        actions = self._through_wrappers(play)
-        finding = decide_rule(self.evaluator, actions)
-        role = decide_role(self.updates, play)
+        fact = play.site.fact
+        if fact is None:
+            finding = decide_rule(self.evaluator, self._through_wrappers(play))
+            role = decide_role(self.updates, play)
+        else:
+            is_evaluation = fact.kind == "evaluation"
+            if self._is_given_nothing(play, fact) and (is_evaluation or fact.kind == "in-loop"):
+                return None
+            mark = Mark(play.frame.module.path, play.site.call.lineno, f"{fact.name}: {fact.source}")
+            finding = decide_rule(self.evaluator, self._actions_of_fact(play, fact, mark))
+            kind = "evaluation" if is_evaluation else "rollout"
+            role = Role(kind, True, score=4 * is_evaluation, is_fresh=is_evaluation, marks=[mark])
         sets = [level for item in play.environments for level in level_sets(self.evaluator, item)]
-        return Judged(play, finding, role, sets)
+        return Judged(play, finding, role, sets, chosen_levels(play))
 
-    def _judge_fact(self, play: Play, fact: LoopFact) -> Judged:
-        """An environment that is handed to a library's own loop."""
+    def _is_given_nothing(self, play: Play, fact: LoopFact) -> bool:
+        """Finds the environments that are handed to a library's own loop; whether it is None instead."""
         call, frame = play.site.call, play.frame
-        mark = Mark(frame.module.path, call.lineno, f"{fact.name}: {fact.source}")
         given, home = calls.argument(call, fact.environment, fact.position), frame
         if fact.environment_at == "constructor" and isinstance(call.func, ast.Attribute):
             for item in self.evaluator.evaluate(call.func.value, frame):
@@ -82,18 +83,10 @@ class PathFinder:
                     given = calls.argument(item.value.call, fact.environment, fact.position)
                     home = item.value.frame
         values = self.evaluator.evaluate(given, home) if given is not None else ()
-        play.gives_nothing = bool(values) and all(
-            isinstance(item.value, v.KnownValue) and item.value.value is None for item in values
-        )
         if given is not None:
             play.environments = [*calls.environments_of(self.evaluator, given, home)]
-        play.actions = self._actions_of_fact(play, fact, mark)
-        finding = decide_rule(self.evaluator, play.actions)
-        kind = {"training": "rollout", "in-loop": "rollout"}.get(fact.kind, "evaluation")
-        role = Role(kind, True, score=4 if kind == "evaluation" else 0, is_fresh=fact.kind == "evaluation")
-        role.marks.append(mark)
-        sets = [level for item in play.environments for level in level_sets(self.evaluator, item)]
-        return Judged(play, finding, role, sets)
+        is_none = [isinstance(item.value, v.KnownValue) and item.value.value is None for item in values]
+        return bool(is_none) and all(is_none) and not play.environments
 
     def _actions_of_fact(self, play: Play, fact: LoopFact, mark: Mark) -> tuple[Alternative, ...]:
         call, frame = play.site.call, play.frame
@@ -150,8 +143,7 @@ class PathFinder:
 
     def paths(self, plays: Iterable[Play]) -> tuple[list[EvaluationPath], list[Judged]]:
         """The evaluation paths of a repository, and its training rollouts."""
-        judged = [self.judge(play) for play in plays]
-        judged = [item for item in judged if not _hands_over_nothing(item)]
+        judged = [item for item in map(self.judge, plays) if item is not None]
         self.recorded = [step_mark(item.play) for item in judged if item.finding.rule == "recorded"]
         # A random or a fixed policy is not an evaluation; a training rollout that begins with one stays a rollout.
         judged = [
@@ -248,21 +240,16 @@ class PathFinder:
             functions=tuple(one.function.name for one in play.frame.chain() if one.function is not None),
             is_reached=play.is_reached,
             score=role.score,
-            chooses_levels=any(chosen_levels(play) != chosen_levels(one.play) for one in rollouts)
-            or (not rollouts and bool(chosen_levels(play))),
+            chooses_levels=item.chooses_unlike(rollouts),
         )
 
     def _heldout(
         self, item: Judged, level: PlayedLevels | None, train_sets: list[PlayedLevels], rollouts: list[Judged]
     ) -> tuple[bool | None, bool, PlayedLevels | None]:
         """Whether the levels differ from training's, whether that is proved, and the set it was compared with."""
-        choice = chosen_levels(item.play)
-        if any(choice != chosen_levels(other.play) for other in rollouts) or (choice and not rollouts):
-            return (
-                None,
-                False,
-                train_sets[0] if train_sets else None,
-            )  # levels are chosen when an episode begins
+        first = train_sets[0] if train_sets else None
+        if item.chooses_unlike(rollouts):
+            return None, False, first
         if level is not None and train_sets:
             answers = [(*differ(level, other), other) for other in train_sets]
             values = {answer for answer, _, _ in answers}
@@ -272,7 +259,7 @@ class PathFinder:
             if known and len({one[0] for one in known}) == 1:
                 return known[0][0], False, known[0][2]
             if {True, False} <= values and item.role.home is None:
-                return None, False, train_sets[0]
+                return None, False, first
         ours = {(id(one.call), id(one.frame)) for one in item.environments}
         for other in rollouts:
             if ours and ours & {(id(one.call), id(one.frame)) for one in other.environments}:
@@ -285,7 +272,7 @@ class PathFinder:
                 if ast.dump(receiver) == ast.dump(theirs):
                     return False, False, None  # the same object, by its name
                 continue
-        return None, False, train_sets[0] if train_sets else None
+        return None, False, first
 
     def _unflagged(self, item: Judged, rollouts: list[Judged], *, in_loop: bool) -> tuple[str, bool]:
         """The provenance where nothing at the call decides: the training rollout's own call, or the evaluation's."""
@@ -360,13 +347,6 @@ _KEY = re.compile(r"rng|key|seed|state|^_$|^obs", re.IGNORECASE)
 
 
 def chosen_levels(play: Play) -> frozenset[str]:
-    """What chooses levels when an episode begins, computed once for each play."""
-    if play.chosen is None:
-        play.chosen = _chosen_levels(play)
-    return play.chosen
-
-
-def _chosen_levels(play: Play) -> frozenset[str]:
     """What chooses levels when an episode begins, as it is written: `reset(level=i)`, parameters of a step.
 
     One fixed seed is not a choice of levels.
@@ -461,13 +441,6 @@ def _is_pooled(play: Play) -> bool:
     return False
 
 
-def _hands_over_nothing(item: Judged) -> bool:
-    """Whether a library's evaluation is given no environment, so that it does not run."""
-    fact = item.play.site.fact
-    is_evaluation = fact is not None and fact.kind in ("evaluation", "in-loop")
-    return is_evaluation and not item.play.environments and item.play.gives_nothing
-
-
 def step_mark(play: Play) -> Mark:
     """The line that steps the environment."""
     words = "environment stepped" if play.site.fact is None else "environment handed over"
@@ -512,7 +485,7 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
         return []
     arguments = function.node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    flags = [one for one in named if one.arg in _FLAG_NAMES]
+    flags = [one for one in named if one.arg in words("rule_flags")]
     read = plain_names_in(function.node) if flags else frozenset()
     return [
         f"{function.name}({one.arg}) at {function.module.path}:{one.lineno}"

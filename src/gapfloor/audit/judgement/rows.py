@@ -32,8 +32,7 @@ _DEMO = re.compile(
 _DEMO_SCRIPT = re.compile(
     r"(^|_)play($|_)|enjoy|example|tutorial|(^|_)show|collect|save_|traj", re.IGNORECASE
 )
-
-
+_IGNORE = re.compile(r"#\s*gapfloor:\s*ignore\b")
 VALUE_BASED = re.compile(
     r"(^|[^a-z])(dqn|qrdqn|ddqn|rainbow|iqn|fqf|c51|apex|r2d2)|[a-z]dqn|Rainbow|DQN", re.IGNORECASE
 )
@@ -106,6 +105,16 @@ class EvaluationPath:
         """The line of the flag, default or setting that decides the rule."""
         wanted = _DECIDERS.get(self.provenance)
         return next((mark for mark in self.evidence[::-1] if wanted and wanted in mark.what), None)
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether its rule is a choice that somebody made and that can be seen."""
+        return self.provenance in ("explicit-call-site", "config-option")
+
+    def is_accepted(self, texts: Mapping[str, tuple[str, ...]]) -> bool:
+        """Whether a comment on the stepping line, or on the line above it, accepts it."""
+        near = texts.get(self.step.file, ())[max(self.step.line - 2, 0) : self.step.line]
+        return any(_IGNORE.search(line) for line in near)
 
     def to_dict(self) -> dict[str, Any]:
         """The quantities of `COLUMNS` as JSON."""

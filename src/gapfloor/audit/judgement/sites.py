@@ -52,10 +52,6 @@ class Play:
     script: str
     is_reached: bool
     doubts: frozenset[str]
-    gives_nothing: bool = False
-    """Whether a library's loop is given None instead of an environment."""
-    chosen: frozenset[str] | None = None
-    """What chooses its levels when an episode begins, once that is known."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,14 @@ clone can check it (`verify.py`). The paper's audit and commit tables are printe
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
+from typing import Any, TypeVar
+
+from gapfloor.errors import UsageError
+from gapfloor.settings import from_table
 
 
 @dataclass(frozen=True)
@@ -28,21 +33,29 @@ class EvidenceLine:
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
-    """One code base: everything the paper's two audit tables print, and what the paper left out."""
+class RegistryEntry:
+    """One audited repository: its classification and the lines that show it."""
 
     name: str
     repo: str
     commit: str
+    evaluates_heldout: bool | None
+    rule: str
+    provenance: str
+    in_loop: bool | None
+    evidence: tuple[EvidenceLine, ...]
+    notes: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerEntry(RegistryEntry):
+    """One of the paper's code bases: everything its two audit tables print, and what the paper left out."""
+
     venue: str
     citation: str
     audit_row: int
     """Row in the paper's audit table, from 1; the ledger's own order is that of the commit table."""
-    evaluates_heldout: bool
-    rule: str
-    provenance: str
-    in_loop: bool | None
-    rule_by_agent: tuple[tuple[str, str], ...]
+    rule_by_agent: Mapping[str, str]
     footnote_mark: str | None
     footnote: str | None
     paper_location: str
@@ -56,8 +69,6 @@ class LedgerEntry:
     train_test_reason: str
     levels: str
     levels_seeded: bool | None
-    notes: str
-    evidence: tuple[EvidenceLine, ...]
 
     @property
     def is_corrected(self) -> bool:
@@ -93,23 +104,30 @@ class LedgerCounts:
     evidence_lines: int
 
 
+Entry = TypeVar("Entry", bound=RegistryEntry)
+
+
+def read_entries(kind: type[Entry], rows: Any, *, source: str) -> tuple[Entry, ...]:
+    """The entries of a document; a line of evidence has its entry's repository and commit where it names no other."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UsageError(f"{source} is not a registry: `entries` must be a list of objects.")
+    names = {field.name for field in fields(kind)}
+    found = []
+    for number, row in enumerate(rows, start=1):
+        home = {name: row[name] for name in ("repo", "commit") if name in row}
+        lines = row.get("evidence")
+        given = {name: value for name, value in row.items() if name in names}
+        if isinstance(lines, list):
+            given["evidence"] = [home | line if isinstance(line, dict) else line for line in lines]
+        found.append(from_table(kind, given, source=f"Entry {number} of {source}"))
+    return tuple(found)
+
+
 @cache
 def load_ledger() -> tuple[LedgerEntry, ...]:
     """The twelve entries, in the order of the paper's commit table."""
     text = resources.files("gapfloor.audit").joinpath("data/ledger.json").read_text(encoding="utf-8")
-    return tuple(_entry(row) for row in json.loads(text)["entries"])
-
-
-def _entry(row: dict[str, object]) -> LedgerEntry:
-    fields = dict(row)
-    lines = fields.pop("evidence")
-    agents = fields.pop("rule_by_agent")
-    assert isinstance(lines, list)
-    assert isinstance(agents, dict)
-    evidence = tuple(
-        EvidenceLine(**({"repo": fields["repo"], "commit": fields["commit"]} | line)) for line in lines
-    )
-    return LedgerEntry(evidence=evidence, rule_by_agent=tuple(agents.items()), **fields)  # type: ignore[arg-type]
+    return read_entries(LedgerEntry, json.loads(text)["entries"], source="the ledger")
 
 
 def count_ledger(entries: tuple[LedgerEntry, ...] | None = None) -> LedgerCounts:

@@ -7,78 +7,33 @@ anyone with a clone can check it. Nobody's code is carried.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
-from gapfloor.audit.ledger.entries import EvidenceLine, load_ledger
+from gapfloor.audit.ledger.entries import RegistryEntry, load_ledger, read_entries
 from gapfloor.errors import UsageError
 from gapfloor.escape import escape_markdown
 from gapfloor.input_files import read_input_text
 from gapfloor.settings import parse_json
 
 SCHEMA = "gapfloor-audit-registry/1"
-_FIELDS = ("name", "repo", "commit", "evaluates_heldout", "rule", "provenance", "in_loop", "evidence")
-_YES_NO_UNKNOWN = (bool, type(None))
-_KINDS: dict[str, tuple[type, ...]] = {
-    "name": (str,), "repo": (str,), "commit": (str,), "rule": (str,), "provenance": (str,), "notes": (str,),
-    "evaluates_heldout": _YES_NO_UNKNOWN, "in_loop": _YES_NO_UNKNOWN, "evidence": (list,),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RegistryEntry:
-    """One audited repository."""
-
-    name: str
-    repo: str
-    commit: str
-    evaluates_heldout: bool | None
-    rule: str
-    provenance: str
-    in_loop: bool | None
-    notes: str
-    evidence: tuple[EvidenceLine, ...]
 
 
 def load_registry(files: tuple[Path, ...] = ()) -> tuple[RegistryEntry, ...]:
     """The twelve of the ledger, the registry of the package, and the entries of `files`, in this order."""
-    names = (*_FIELDS, "notes")
-    found = [RegistryEntry(**{name: getattr(entry, name) for name in names}) for entry in load_ledger()]
     text = resources.files("gapfloor.audit").joinpath("data/registry.json").read_text(encoding="utf-8")
-    found += _entries(json.loads(text), "the package's registry")
-    for path in files:
-        found += _entries(parse_json(read_input_text(path), source=f"The registry '{path}'"), f"'{path}'")
+    documents = {"the package's registry": json.loads(text)}
+    documents |= {
+        f"'{path}'": parse_json(read_input_text(path), source=f"The registry '{path}'") for path in files
+    }
+    names = [field.name for field in fields(RegistryEntry)]
+    found = [RegistryEntry(**{name: getattr(entry, name) for name in names}) for entry in load_ledger()]
+    for where, document in documents.items():
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise UsageError(f"{where} is not a registry: its schema must be '{SCHEMA}'.")
+        found += read_entries(RegistryEntry, document.get("entries"), source=where)
     return tuple(found)
-
-
-def _entries(document: Any, where: str) -> list[RegistryEntry]:
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise UsageError(f"{where} is not a registry: its schema must be '{SCHEMA}'.")
-    found = []
-    rows = document.get("entries")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UsageError(f"{where} is not a registry: `entries` must be a list of objects.")
-    for row in rows:
-        missing = [name for name in _FIELDS if name not in row]
-        if missing:
-            raise UsageError(f"An entry of {where} lacks {', '.join(missing)}. Add the fields and run again.")
-        odd = [name for name, kinds in _KINDS.items() if name in row and not isinstance(row[name], kinds)]
-        if odd:
-            raise UsageError(
-                f"An entry of {where} has a value of another type in {', '.join(odd)}: correct it."
-            )
-        try:
-            evidence = tuple(
-                EvidenceLine(**({"repo": row["repo"], "commit": row["commit"]} | line))
-                for line in row["evidence"]
-            )
-        except TypeError as error:
-            raise UsageError(f"The evidence of {row['name']} in {where} cannot be read ({error}).") from None
-        fields = {name: row[name] for name in _FIELDS if name != "evidence"}
-        found.append(RegistryEntry(**fields, notes=row.get("notes", ""), evidence=evidence))
-    return found
 
 
 def compare_entries(entries: tuple[RegistryEntry, ...]) -> str:

@@ -7,21 +7,17 @@ from git objects at the pinned commit, so the state of a work tree does not matt
 from __future__ import annotations
 
 import hashlib
-import re
-import shutil
-import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, count_ledger, load_ledger
-from gapfloor.audit.ledger.registry import RegistryEntry
+from gapfloor.audit.ledger.entries import EvidenceLine, RegistryEntry, count_ledger, load_ledger
 from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReadableResult, Table, table_of
-
-_REPOSITORY = re.compile(r"[A-Za-z0-9-]+/(?!\.+$)[\w.-]+")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 STATES = ("ok", "moved", "changed", "no clone", "no commit")
 
@@ -67,16 +63,9 @@ class LedgerVerification(ReadableResult):
             "counts": asdict(count_ledger()),
             "lines": {state: self.count(state) for state in STATES},
             "checks": [
-                {
-                    "entry": check.entry,
-                    "repo": check.evidence.repo,
-                    "commit": check.evidence.commit,
-                    "file": check.evidence.file,
-                    "line": check.evidence.line,
-                    "what": check.evidence.what,
-                    "state": check.state,
-                    "found_at": list(check.found_at),
-                }
+                {"entry": check.entry}
+                | {name: value for name, value in asdict(check.evidence).items() if name != "line_sha256"}
+                | {"state": check.state, "found_at": list(check.found_at)}
                 for check in self.checks
             ],
         }
@@ -126,9 +115,7 @@ def hash_line(text: str) -> str:
     return hashlib.sha256(text.strip().encode()).hexdigest()
 
 
-def verify_ledger(
-    repos: Path, *, entries: tuple[LedgerEntry, ...] | tuple[RegistryEntry, ...] | None = None
-) -> LedgerVerification:
+def verify_ledger(repos: Path, *, entries: Sequence[RegistryEntry] | None = None) -> LedgerVerification:
     """Check every evidence line of `entries` (default: the whole ledger) in the clones below `repos`."""
     entries = load_ledger() if entries is None else entries
     hashes: dict[tuple[str, str, str], list[str] | str] = {}
@@ -163,53 +150,3 @@ def _check(name: str, line: EvidenceLine, hashes: list[str] | str) -> LineCheck:
         return LineCheck(entry=name, evidence=line, state="ok")
     found = tuple(number for number, digest in enumerate(hashes, start=1) if digest == line.line_sha256)
     return LineCheck(entry=name, evidence=line, state="moved" if found else "changed", found_at=found)
-
-
-def clone_missing(
-    repos: Path, *, entries: tuple[LedgerEntry, ...] | tuple[RegistryEntry, ...] | None = None
-) -> list[str]:
-    """Fetch pinned commits that are not below `repos` yet from GitHub; returns the repositories fetched."""
-    entries = load_ledger() if entries is None else entries
-    wanted = sorted({(line.repo, line.commit) for entry in entries for line in entry.evidence})
-    made: dict[str, Path] = {}
-    for repo, commit in wanted:
-        if not _REPOSITORY.fullmatch(repo) or not _COMMIT.fullmatch(commit):
-            raise UsageError(
-                f"'{repo}' at '{commit}' is not owner/name and a commit's hash: correct the entry."
-            )
-        git_dir = made.get(repo) or find_clone(repos, repo)
-        if git_dir is None:
-            git_dir = made[repo] = repos / repo.replace("/", "+")
-            git_dir.mkdir(parents=True, exist_ok=True)
-            _git_or_explain(["git", "init", "--quiet", "--bare", "--template=", str(git_dir)], repo)
-        try:
-            resolve_commit(git_dir, commit)
-            continue
-        except UsageError:
-            pass
-        if repo not in made:
-            # The configuration and hooks of a clone that was here could name programs, and git fetch would run them.
-            raise UsageError(f"The clone of {repo} in {git_dir} lacks the commit {commit}: fetch it by hand.")
-        url = f"https://github.com/{repo}.git"
-        try:
-            _git_or_explain(
-                ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--depth=1", url, commit], repo
-            )
-        except UsageError:
-            shutil.rmtree(git_dir)  # the next try starts without it
-            raise
-        for ref in (f"refs/gapfloor/{commit}", "HEAD"):  # a ref keeps the commit from being collected
-            _git_or_explain(["git", f"--git-dir={git_dir}", "update-ref", ref, commit], repo)
-    return list(made)
-
-
-def _git_or_explain(command: list[str], repo: str) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    except FileNotFoundError as error:
-        raise UsageError("The program 'git' is not installed. Install git and run again.") from error
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise UsageError(
-            f"{repo} could not be fetched (git: {reason}). Check the network, or clone it by hand."
-        )

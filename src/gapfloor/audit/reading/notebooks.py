@@ -6,21 +6,12 @@ is not Python (`%%bash`) becomes comments as a whole.
 
 from __future__ import annotations
 
-import ast
 import json
-import warnings
 
-_OTHER_LANGUAGES = (
-    "%%bash",
-    "%%sh",
-    "%%html",
-    "%%javascript",
-    "%%js",
-    "%%latex",
-    "%%writefile",
-    "%%cython",
-    "%%R",
-)
+from gapfloor.audit.reading.parsing import parse_source
+
+#: Magic words whose cells are Python; those of others (`%%bash`) are not.
+_OF_PYTHON = ("%%time", "%%capture", "%%prun")
 
 
 def notebook_source(data: bytes) -> str | None:
@@ -36,9 +27,6 @@ def notebook_source(data: bytes) -> str | None:
     if not isinstance(document, dict):
         return None
     cells = document.get("cells")
-    if cells is None:  # notebook format 3
-        sheets = document.get("worksheets") or [{}]
-        cells = sheets[0].get("cells") if isinstance(sheets, list) and isinstance(sheets[0], dict) else None
     if not isinstance(cells, list):
         return None
     parts = [_cell_source(cell) for cell in cells if isinstance(cell, dict)]
@@ -54,11 +42,12 @@ def _cell_source(cell: dict[str, object]) -> str | None:
     if not isinstance(source, str) or "\0" in source:
         return None
     lines = source.splitlines()
-    if source.lstrip().startswith(_OTHER_LANGUAGES):
+    if source.lstrip().startswith("%%") and not source.lstrip().startswith(_OF_PYTHON):
         return "\n".join("#" + line for line in lines)
     text = "\n".join(_python_line(line) for line in lines)
     # One broken cell (a fragment, a question mark) must not hide the others.
-    return text if _parses(text) else "\n".join("#" + line for line in lines)
+    is_broken = isinstance(parse_source(text), str)
+    return "\n".join("#" + line for line in lines) if is_broken else text
 
 
 def _python_line(line: str) -> str:
@@ -67,13 +56,3 @@ def _python_line(line: str) -> str:
         indent = line[: len(line) - len(stripped)]
         return f"{indent}pass  # {stripped}" if indent else "#" + stripped
     return line
-
-
-def _parses(text: str) -> bool:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

@@ -73,7 +73,7 @@ def describe(recipe: Recipe) -> Description:
     can_draw = "rgb_array" in (metadata.get("render_modes") or ())
     if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in recipe.arguments:
         facts["render_mode"] = "rgb_array"
-    version = _version(env, recipe)
+    version = _version(env, recipe) if recipe.engine == GYMNASIUM.name else env.version
     with contextlib.suppress(Exception):
         env.close()
     return Description(version, form, noop, words, names, layout, **facts)
@@ -131,60 +131,49 @@ def _masks(env: Any, info: Any, recipe: Recipe) -> dict[str, Any]:
 
 
 def score_name(recipe: Recipe, names: Iterable[str]) -> str:
-    """The name under which `info` (or EnvPool's state) has the score that the user asked for."""
+    """The name under which `info` has the score that the user asked for."""
     wanted, known = str(recipe.own("score")), list(names)
     for name in known:
-        if name.removeprefix("info:") in (SUCCESS_NAMES if wanted == SUCCESS else (wanted,)):
+        if name in (SUCCESS_NAMES if wanted == SUCCESS else (wanted,)):
             return name
     what = f"success (none of {', '.join(SUCCESS_NAMES)})" if wanted == SUCCESS else f"a score '{wanted}'"
-    offered = ", ".join(name.removeprefix("info:") for name in known[:12]) or "nothing"
+    offered = ", ".join(known[:12]) or "nothing"
     raise UsageError(
         f"{recipe.game} does not report {what}: info has {offered}. Leave out --score for the reward."
     )
 
 
-def noop_of(recipe: Recipe, form: ActionForm, names: tuple[str, ...]) -> tuple[Any, str]:
-    """The action of idle slots where the environment names none: the user's choice, or zero; and how that is known."""
+def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...], Any, str]:
+    """Names of the actions, the action of idle slots, and how that is known: named, the user's choice, or zero."""
     space, chosen = form.space, recipe.own("noop")
     if not isinstance(space, Discrete):
         if chosen is not None:
             raise UsageError(
                 f"The option noop needs numbered actions, but those of {recipe.game} are {space}."
             )
-        return space.zero(), "the action of zeros (or the nearest one) is used"
+        return (), space.zero(), "the action of zeros (or the nearest one) is used"
+    names = _names(getattr(env, "unwrapped", env), space)
     if chosen is None:
-        return 0, (
-            f"not named by the environment: action 0 ({names[0]}) is used instead; choose another with --option noop=K"
-        )
-    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < space.n:
+        found = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
+        if not found and type(getattr(env, "unwrapped", env)).__module__.startswith("minigrid"):
+            found = [at for at, name in enumerate(names) if name == "done"]  # it does nothing there
+        if not found:
+            words = f"not named by the environment: action 0 ({names[0]}) is used instead"
+            return names, 0, f"{words}; choose another with --option noop=K"
+        noop, words = found[0], f"action {found[0]} ({names[found[0]]})"
+    elif isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < space.n:
         raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {space.n - 1}.")
-    return chosen, f"action {chosen} (--option noop={chosen})"
-
-
-def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...], Any, str]:
-    """Names of the actions, which of them is the no-op, and how that is known."""
-    space = form.space
-    if not isinstance(space, Discrete):
-        return (), *noop_of(recipe, form, ())
-    inner = getattr(env, "unwrapped", env)
-    if space.factors:
-        counted = itertools.product(*(range(size) for size in space.factors))
-        names = tuple("/".join(map(str, action)) for action in counted)
     else:
-        names = _names(inner, space.n)
-    noop, words = noop_of(recipe, form, names)
-    if recipe.own("noop") is None:
-        known = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
-        if not known and type(inner).__module__.startswith("minigrid"):
-            known = [at for at, name in enumerate(names) if name == "done"]  # it does nothing there
-        if not known:
-            return names, noop, words
-        noop, words = known[0], f"action {known[0]} ({names[known[0]]})"
+        noop, words = chosen, f"action {chosen} (--option noop={chosen})"
     plain = "no-op" if names[noop].lower() in NOOP_NAMES else f"{names[noop]} (no-op)"
     return (*names[:noop], plain, *names[noop + 1 :]), noop, words
 
 
-def _names(inner: Any, n_actions: int) -> tuple[str, ...]:
+def _names(inner: Any, space: Discrete) -> tuple[str, ...]:
+    """The names that an environment gives its actions; otherwise their numbers."""
+    if space.factors:
+        counted = itertools.product(*(range(size) for size in space.factors))
+        return tuple("/".join(map(str, action)) for action in counted)
     found: Any = getattr(inner, "action_names", None)
     meanings = getattr(inner, "get_action_meanings", None)
     enumeration = getattr(inner, "actions", None)
@@ -196,9 +185,9 @@ def _names(inner: Any, n_actions: int) -> tuple[str, ...]:
         found = list(enumeration.__members__)
     elif isinstance(by_number, Mapping):
         found = [by_number[number] for number in sorted(by_number)]
-    if isinstance(found, (list, tuple)) and len(found) == n_actions:
+    if isinstance(found, (list, tuple)) and len(found) == space.n:
         return tuple(str(name) for name in found)
-    return tuple(str(action) for action in range(n_actions))
+    return tuple(str(action) for action in range(space.n))
 
 
 def _version(env: Any, recipe: Recipe) -> str:

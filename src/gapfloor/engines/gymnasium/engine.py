@@ -1,14 +1,16 @@
-"""Any Gymnasium environment whose `reset(seed=)` is a level, as an engine.
+"""Gymnasium environments as an engine: a batch of environments that gapfloor resets itself.
 
-Each slot is an environment of its own, which we reset ourselves: `reset(seed=level)` is the level, and an
-episode ends where the environment says terminated or truncated. A fresh engine plays through its draw of levels, as
-ProcGen does.
+Each slot is an environment of its own: `reset(seed=level)` is the level, and an episode ends where the environment says
+terminated or truncated. A fresh batch plays through its draw of levels, as ProcGen does in C++. After the first call of
+`begin` or `load` the caller decides what is played, and a slot whose episode has ended waits: it shows nothing and
+earns nothing until it begins again. EnvPool's environments are played in the same way (`gapfloor.engines.envpool`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,40 +19,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import Actions
-from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.engine import Engine, EngineSpec, Option
-from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
+from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
+from gapfloor.engines.catalogue import ENGINES, GYMNASIUM
+from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, Step
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
-from gapfloor.engines.gymnasium.description import describe
+from gapfloor.engines.gymnasium.description import SUCCESS, describe, score_name
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
-from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.draws import check_draw
 
 #: The mode that records name, since Gymnasium has none.
 MODE = "default"
 
-#: More steps than any episode has.
-NO_LIMIT = np.iinfo(np.int64).max
-
 #: An episode of random play without a declared limit must end within so many steps. It is looked for no longer than so
 #: many seconds of CPU, which do not depend on what else the machine does, and four times as many of the clock.
 MOST_STEPS_TO_END, MOST_SECONDS_TO_END = 50_000, 30.0
+
+#: An episode that is longer than this is taken not to end, so that no command runs for ever: with a declared limit,
+#: and without one (Atari's own is 108,000 frames).
+MOST_STEPS, MOST_STEPS_UNDECLARED = 1_000_000, 110_000
+
+#: More steps than any episode has.
+NO_LIMIT = np.iinfo(np.int64).max
+
+#: Longer sides of a frame are averaged down to at most this many pixels.
+MOST_PIXELS = 200
 
 
 def make_spec(
     game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
 ) -> EngineSpec:
     """The checked recipe of a Gymnasium environment; making it once is part of the check."""
+    return spec_of(Recipe(game, tuple(sorted((options or {}).items()))), mode=mode)
+
+
+def spec_of(recipe: Recipe, *, mode: str | None) -> EngineSpec:
+    """The specification of an environment that has no modes."""
     if mode not in (None, MODE):
         raise UsageError(
-            f"{game} has no modes: --mode {mode} is for ProcGen. Give arguments of an environment as options, e.g. "
-            "--option size=8."
+            f"{recipe.game} has no modes: --mode {mode} is for ProcGen. Give arguments of an environment as options, "
+            "e.g. --option size=8."
         )
-    recipe = Recipe(game, tuple(sorted((options or {}).items())))
-    return EngineSpec(GYMNASIUM.name, describe(recipe).version, game, MODE, recipe.options)
+    return EngineSpec(recipe.engine, describe(recipe).version, recipe.game, MODE, recipe.options)
 
 
 @functools.lru_cache(maxsize=64)
@@ -63,17 +76,14 @@ def check_ends(spec: EngineSpec) -> None:
 
     if describe(recipe_of(spec)).has_limit:
         return
-    engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
     rng, cpu, clock = np.random.default_rng(0), time.process_time(), time.monotonic()
-    try:
+    with contextlib.closing(engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))) as engine:
         engine.begin(0, 0)
         for _ in range(MOST_STEPS_TO_END):
             if engine.step(random_actions(engine, rng))[2][0]:
                 return
             if max(time.process_time() - cpu, (time.monotonic() - clock) / 4) > MOST_SECONDS_TO_END:
                 return
-    finally:
-        engine.close()
     raise UsageError(
         f"{spec.game} did not end within {MOST_STEPS_TO_END:,} steps of random play and has no step limit: give one "
         "with --option max_episode_steps=N."
@@ -83,14 +93,13 @@ def check_ends(spec: EngineSpec) -> None:
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
     """A running engine of `spec`; refuses a specification made with other versions."""
     recipe = recipe_of(spec)
-    found = describe(recipe)
-    GYMNASIUM.check_version(spec.version, found.version)
+    GYMNASIUM.check_version(spec.version, describe(recipe).version)
     return GymnasiumEngine(recipe, slots=slots, levels=levels, draw=draw)
 
 
 def recipe_of(spec: EngineSpec) -> Recipe:
     """The environment that a specification names."""
-    return Recipe(spec.game, tuple(sorted(spec.options)))
+    return Recipe(spec.game, tuple(sorted(spec.options)), spec.engine)
 
 
 @dataclass(frozen=True)
@@ -103,24 +112,55 @@ class SlotState:
     actions: tuple[Any, ...]
     is_first: bool
     plays: bool
-    legal: Any = None
+    legal: Any
     """The slot's mask, if there are masks."""
-    succeeded: bool = False
+    succeeded: bool
     """Whether success was reported before, where it is the score."""
 
 
-class GymnasiumEngine(EnvironmentBatch):
+class GymnasiumEngine:
     """A batch of single environments; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
-        super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
+        check_draw(draw)
+        if slots < 1:
+            raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
+        self.recipe, self.n_slots = recipe, slots
+        self.description = description = describe(recipe)
+        self.action_space, self.noop = description.form.space, description.noop
+        self.n_actions = self.action_space.n if isinstance(self.action_space, Discrete) else 0
+        self.action_names = description.action_names
+        self.observation_shape = description.layout.shape
+        self._draw = functools.partial(draw_levels, levels, draw=draw, slots=slots)
+        self._drawn = self._draw(episodes=16)
+        self._level = self._drawn[:, 0].copy()
+        self._episode = np.zeros(slots, dtype=np.int64)
+        self._follows_draw, self._has_started = True, False
         self._envs: list[Any] = [None] * slots
         self._steps: list[Any] = [None] * slots
         """How each slot's environment is stepped."""
         self._limits = np.full(slots, NO_LIMIT)
         """Steps after which each slot's episode is cut."""
         self._actions: list[list[Any]] = [[] for _ in range(slots)]
-        self._begin = functools.partial(begin_level, recipe, render_mode=self.description.render_mode)
+        self._rows: Observations = description.layout.empty(slots)
+        #: The shape of observations that need no conversion; None where they do.
+        self._plain_shape = description.layout.shape or None
+        self._rewards, self._firsts = np.zeros(slots), np.ones(slots, dtype=bool)
+        self._plays, self._succeeded = np.zeros(slots, dtype=bool), np.zeros(slots, dtype=bool)
+        self._lengths = np.zeros(slots, dtype=np.int64)
+        self._scores = recipe.own("score") is not None
+        self._most_steps = MOST_STEPS if description.has_limit else MOST_STEPS_UNDECLARED
+        self._masks: Masks | None = None
+        if description.masks:
+            self._masks = np.ones((slots, _mask_width(self.action_space)), dtype=bool)
+
+    @property
+    def level_seeds(self) -> npt.NDArray[np.int64]:
+        return self._level
+
+    @property
+    def masks(self) -> Masks | None:
+        return self._masks
 
     @property
     def can_clone(self) -> bool:
@@ -131,11 +171,24 @@ class GymnasiumEngine(EnvironmentBatch):
         """How states are saved; tried when it is first needed."""
         return cloning_method_of(self.recipe)
 
-    def _advance(self, slots: list[int], actions: Actions) -> tuple[Sequence[Any], Sequence[int]]:
-        rewards, ended = [], []
+    def observe(self) -> Step:
+        self._start()
+        return self._rows, self._rewards, self._firsts
+
+    def begin(self, slot: int, level_seed: int) -> None:
+        self._follows_draw = False
+        self._play(slot, level_seed)
+        self._rewards[slot] = 0
+
+    def step(self, actions: Actions) -> Step:
+        self._start()
+        playing = np.flatnonzero(self._plays)
+        self._count_steps(playing)
+        self._firsts[playing] = False
         chosen = self.description.form.each(actions)
         is_late = (self._lengths >= self._limits).tolist()
-        for slot in slots:
+        rewards, ended = [], []
+        for slot in playing.tolist():
             action = chosen[slot]
             try:
                 observation, reward, terminated, truncated, info = self._steps[slot](action)
@@ -148,24 +201,34 @@ class GymnasiumEngine(EnvironmentBatch):
                 ended.append(slot)
             else:
                 self._see(slot, observation, info)
-        return rewards, ended
+        self._earn(playing, rewards)
+        for slot in ended:
+            if self._follows_draw:
+                self._play(slot, self._next_level(slot))
+            else:
+                self._wait(slot)
+        return self._rows, self._rewards, self._firsts
 
     def save(self, slot: int) -> SlotState:
         self._start()
-        plays = bool(self._plays[slot])
+        method, plays = self._known_cloning_method(), bool(self._plays[slot])
         level, actions = int(self._level[slot]), self._actions[slot]
-        content = self._known_cloning_method().keep(self._envs[slot], level, actions) if plays else None
-        observation = copy_row(self._rows, slot)
-        legal = None if self._masks is None else self._masks[slot].copy()
-        succeeded = bool(self._succeeded[slot])
         return SlotState(
-            level, content, observation, tuple(actions), bool(self._firsts[slot]), plays, legal, succeeded
+            level_seed=level,
+            content=method.keep(self._envs[slot], level, actions) if plays else None,
+            observation=copy_row(self._rows, slot),
+            actions=tuple(actions),
+            is_first=bool(self._firsts[slot]),
+            plays=plays,
+            legal=None if self._masks is None else self._masks[slot].copy(),
+            succeeded=bool(self._succeeded[slot]),
         )
 
     def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
+        method = self._known_cloning_method()
         if state.plays:
-            self._use(slot, self._known_cloning_method().bring_back(state.content, self._envs[slot]))
+            self._use(slot, method.bring_back(state.content, self._envs[slot]))
         put_row(self._rows, slot, state.observation)
         if self._masks is not None:
             self._masks[slot] = state.legal
@@ -182,9 +245,7 @@ class GymnasiumEngine(EnvironmentBatch):
         if env is not None and getattr(env, "render_mode", None) == "rgb_array":
             with contextlib.suppress(Exception):  # a missing drawing library must not end a replay
                 drawn = env.render()
-        if drawn is None:
-            drawn = copy_row(self._rows, slot)
-        return as_frame(drawn)
+        return _as_frame(copy_row(self._rows, slot) if drawn is None else drawn)
 
     def close(self) -> None:
         for env in self._envs:
@@ -193,20 +254,36 @@ class GymnasiumEngine(EnvironmentBatch):
                     env.close()
         self._envs = [None] * self.n_slots
 
-    def _known_cloning_method(self) -> CloningMethod:
-        method = self.cloning_method
-        if method is None:
-            raise UsageError(
-                f"States of {self.recipe.game} can be saved neither by copying nor by replay from the seed, so "
-                "calibration is not possible: gapfloor doctor shows the details."
-            )
-        return method
+    def _start(self) -> None:
+        """The first levels of the draw, unless somebody has begun others."""
+        if self._follows_draw and not self._has_started:
+            for slot in range(self.n_slots):
+                self._play(slot, int(self._level[slot]))
+        self._has_started = True
 
-    def _reset(self, slot: int, level_seed: int) -> tuple[Any, Any]:
-        env, observation, info = self._begin(self._envs[slot], level_seed)
+    def _next_level(self, slot: int) -> int:
+        """The next level of a slot's own draw."""
+        self._episode[slot] += 1
+        if self._episode[slot] >= self._drawn.shape[1]:
+            self._drawn = self._draw(episodes=2 * self._drawn.shape[1])
+        return int(self._drawn[slot, self._episode[slot]])
+
+    def _play(self, slot: int, level_seed: int) -> None:
+        """Put a slot at the start of a level."""
+        try:
+            env, observation, info = begin_level(
+                self.recipe, self._envs[slot], level_seed, render_mode=self.description.render_mode
+            )
+        except GapfloorError:
+            raise
+        except Exception as error:
+            raise self._fail(f"reset(seed={level_seed})", error) from error
         self._use(slot, env)
         self._actions[slot] = []
-        return observation, info
+        self._level[slot], self._lengths[slot] = level_seed, 0
+        self._firsts[slot] = self._plays[slot] = True
+        self._succeeded[slot] = False
+        self._see(slot, observation, info)
 
     def _use(self, slot: int, env: Any) -> None:
         """Make this a slot's environment; wrappers that only count or check steps are left out of its steps."""
@@ -221,16 +298,123 @@ class GymnasiumEngine(EnvironmentBatch):
             env = env.env
         self._steps[slot] = env.step
 
-    def _stated_mask(self, slot: int, info: Any) -> Any:
-        return read_mask(self._envs[slot], info, self.description.masks)
+    def _wait(self, slot: int) -> None:
+        self._firsts[slot], self._plays[slot] = True, False
+        if self._masks is not None:
+            self._masks[slot] = True
+        put_row(self._rows, slot, None)
+
+    def _count_steps(self, playing: npt.NDArray[np.integer[Any]]) -> None:
+        """Count a step of these slots; an episode that does not end is refused."""
+        self._lengths[playing] += 1
+        if self._lengths.max() > self._most_steps:
+            level = self._level[int(self._lengths.argmax())]
+            raise UsageError(
+                f"An episode of {self.recipe.game} (level {level}) has not ended after {self._most_steps:,} steps: end "
+                "it with --option max_episode_steps=N."
+            )
+
+    def _see(self, slot: int, observation: Any, info: Any) -> None:
+        """Take in a slot's observation and its legal actions."""
+        if type(observation) is np.ndarray and observation.shape == self._plain_shape:
+            self._rows[slot] = observation
+        else:
+            layout = self.description.layout
+            try:
+                layout.write(self._rows, slot, observation)
+            except (TypeError, ValueError, LookupError) as error:
+                words = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+                raise UsageError(
+                    f"{self.recipe.game} returned an observation that is not in its observation space "
+                    f"({layout.describe()}): {words}. Correct the observation or the space."
+                ) from error
+        if self._masks is not None:
+            try:
+                mask = read_mask(self._envs[slot], info, self.description.masks)
+            except Exception as error:
+                raise self._fail("stating which actions are legal", error) from error
+            where = f"{self.recipe.game} (level {self._level[slot]})"
+            self._masks[slot] = self.description.form.legal_row(mask, where=where)
+
+    def _earn(self, playing: npt.NDArray[np.integer[Any]], rewards: Sequence[Any]) -> None:
+        """Write the rewards of a step, all at once where they are plain numbers."""
+        self._rewards[:] = 0
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            numbers = np.array(rewards, dtype=np.float64)
+            if numbers.shape == playing.shape and np.isfinite(numbers).all():
+                self._rewards[playing] = numbers
+                return
+        for slot, reward in zip(playing, rewards, strict=True):
+            self._rewards[slot] = self._as_number(reward)
+
+    def _as_number(self, reward: Any) -> float:
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            number = float(reward.item() if hasattr(reward, "item") else reward)
+            if math.isfinite(number):
+                return number
+        raise UsageError(
+            f"{self.recipe.game} returned the reward {' '.join(repr(reward).split())[:100]}, which is not one finite "
+            "number: give it a wrapper that returns one (--option wrapper=module:Class)."
+        )
+
+    def _score(self, slot: int, info: Any) -> Any:
+        """The score of a step where the user asked for one: of success, 1 when it is reported for the first time.
+
+        Robot tasks give a shaped reward and say in `info` whether the task is solved. Papers report the share of
+        episodes in which it was solved at some step. Any other score is added up as rewards are.
+        """
+        reported = info[score_name(self.recipe, info or ())]
+        if self.recipe.own("score") != SUCCESS:
+            return reported
+        is_first = bool(reported) and not self._succeeded[slot]
+        self._succeeded[slot] |= bool(reported)
+        return float(is_first)
+
+    def _known_cloning_method(self) -> CloningMethod:
+        method = self.cloning_method
+        if method is None:
+            raise UsageError(
+                f"States of {self.recipe.game} can be saved neither by copying nor by replay from the seed, so there "
+                "is no calibration: gapfloor doctor shows the details."
+            )
+        return method
+
+    def _fail(self, what: str, error: Exception) -> GapfloorError:
+        return UsageError(f"{self.recipe.game} failed in {what}: {type(error).__name__}: {error}")
 
 
 @functools.lru_cache(maxsize=64)
 def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
     """How states of an environment are saved; tried once per process."""
+    if ENGINES[recipe.engine].never_clones:
+        return None
     found = describe(recipe)
     return find_cloning_method(
         functools.partial(begin_level, recipe, render_mode=found.render_mode),
         layout=found.layout,
         choice=LegalChoice(found.form, found.masks, recipe.game),
     )
+
+
+def _mask_width(space: ActionSpace) -> int:
+    """Columns of a mask; refused where actions cannot be masked."""
+    if isinstance(space, Discrete):
+        return space.n
+    if isinstance(space, MultiDiscrete):
+        return sum(space.sizes)
+    raise UsageError(f"Real-valued actions have no masks, but masks=true is given for {space}: leave it out.")
+
+
+def _as_frame(drawn: Any) -> npt.NDArray[np.uint8] | None:
+    """A picture of limited size, or None if the array is not a picture."""
+    if isinstance(drawn, (list, tuple)) and drawn:
+        drawn = drawn[-1]
+    picture = np.asarray(drawn)
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or min(picture.shape[:2]) < 16:
+        return None
+    factor = -(-max(picture.shape[:2]) // MOST_PIXELS)
+    if factor > 1:
+        height, width = (side // factor * factor for side in picture.shape[:2])
+        blocks = picture[:height, :width].reshape(height // factor, factor, width // factor, factor, 3)
+        picture = blocks.mean(axis=(1, 3)).round().astype(np.uint8)
+    return np.ascontiguousarray(picture)

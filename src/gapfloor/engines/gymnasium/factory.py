@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import inspect
 import os
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.catalogue import ENVPOOL, GYMNASIUM
 from gapfloor.engines.engine import Option
 from gapfloor.errors import (
     GapfloorError,
@@ -26,7 +25,7 @@ from gapfloor.errors import (
     unknown_name,
 )
 from gapfloor.quiet import without_chatter
-from gapfloor.users_code import named_callable
+from gapfloor.users_code import named_callable, parameters_of
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
 OWN_OPTIONS = (
@@ -58,6 +57,8 @@ class Recipe:
 
     game: str
     options: tuple[tuple[str, Option], ...] = ()
+    engine: str = GYMNASIUM.name
+    """Who makes it: Gymnasium or EnvPool."""
 
     @property
     def is_factory(self) -> bool:
@@ -100,6 +101,10 @@ def make_env(recipe: Recipe, *, level: int = 0, render_mode: str | None = None) 
     place, name = recipe.level_place
     if place == "argument":
         arguments[name] = level
+    if recipe.engine == ENVPOOL.name:
+        from gapfloor.engines.envpool import PoolEnvironment
+
+        return PoolEnvironment(recipe)
     with _as_users_error(recipe.game, "cannot be made"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about old versions of environments: the name was the user's choice
         if recipe.is_factory:
@@ -175,7 +180,7 @@ def _call_factory(recipe: Recipe, arguments: dict[str, Any], render_mode: str | 
     import gymnasium
 
     factory = named_object(recipe.game, what="environment")
-    takes, limit = _parameters(factory), recipe.own("max_episode_steps")
+    takes, limit = parameters_of(factory), recipe.own("max_episode_steps")
     if render_mode is not None and "render_mode" in takes:
         arguments.setdefault("render_mode", render_mode)
     if limit is not None and "max_episode_steps" in takes:
@@ -184,13 +189,6 @@ def _call_factory(recipe: Recipe, arguments: dict[str, Any], render_mode: str | 
     if limit is not None and "max_episode_steps" not in takes:
         env = gymnasium.wrappers.TimeLimit(env, int(limit))
     return env
-
-
-def _parameters(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    try:
-        return inspect.signature(factory).parameters
-    except (TypeError, ValueError):
-        return {}
 
 
 def named_object(name: str, *, what: str) -> Any:

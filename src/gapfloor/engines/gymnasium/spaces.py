@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.engine import Observations
+from gapfloor.engines.engine import Observations, map_arrays
 from gapfloor.errors import UsageError
 
 #: Characters kept of a text whose space names no length of its own.
@@ -135,9 +135,7 @@ def row_bytes(observations: Observations, row: int) -> bytes:
 
 def copy_row(observations: Observations, row: int) -> Any:
     """One slot's observation, kept."""
-    if isinstance(observations, Mapping):
-        return {key: array[row].copy() for key, array in observations.items()}
-    return observations[row].copy()
+    return map_arrays(observations, lambda array: array[row].copy())
 
 
 def put_row(observations: Observations, row: int, content: Any) -> None:

@@ -2,7 +2,7 @@
 
 Two readers of one zip can see two different archives: the format has several places that say where the
 directory is, names may repeat, and some readers ignore the case of a name. A loader that checks an archive here must
-not hand the file's bytes to another reader afterwards; `Archive.rebuilt` writes the checked entries into a new archive
+not hand the file's bytes to another reader afterwards; `rebuilt_archive` writes the checked entries into a new archive
 that has one directory and nothing else.
 """
 
@@ -12,10 +12,9 @@ import contextlib
 import io
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gapfloor.errors import PolicyError
-from gapfloor.file_bytes import most_unpacked, size_in_words
+from gapfloor.file_bytes import check_growth
 from gapfloor.npy_bytes import DAMAGED_ZIP
 
 #: More entries than any saved policy has.
@@ -29,19 +28,13 @@ class DamagedArchiveError(Exception):
     """Raised when bytes are not a zip archive that can be read whole; the loader says what the file should be."""
 
 
-@dataclass(frozen=True)
-class Archive:
-    """The entries of a zip archive, unpacked."""
-
-    entries: Mapping[str, bytes]
-
-    def rebuilt(self) -> bytes:
-        """A new archive with these entries, in their order and uncompressed."""
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-            for name, content in self.entries.items():
-                archive.writestr(zipfile.ZipInfo(name), content)
-        return buffer.getvalue()
+def rebuilt_archive(entries: Mapping[str, bytes]) -> bytes:
+    """A new archive with these entries, in their order and uncompressed."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in entries.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
 
 
 def looks_like_zip(content: bytes) -> bool:
@@ -62,7 +55,7 @@ def open_archive(content: bytes) -> Iterator[zipfile.ZipFile]:
         raise DamagedArchiveError(f"{type(error).__name__}: {error}") from None
 
 
-def read_archive(content: bytes, *, name: str) -> Archive:
+def read_archive(content: bytes, *, name: str) -> dict[str, bytes]:
     """Every entry of an archive; `name` is the file's name in a refusal.
 
     Names that are equal, or that differ only in case, are refused: readers disagree about which one counts. So
@@ -75,16 +68,11 @@ def read_archive(content: bytes, *, name: str) -> Archive:
             with archive.open(each) as file:
                 # Read to the stated size: without it, zipfile first unpacks whatever is there.
                 entries[each.filename] = file.read(each.file_size)
-        return Archive(entries)
+        return entries
 
 
 def _check_directory(entries: list[zipfile.ZipInfo], *, name: str, file_bytes: int) -> None:
-    unpacked = sum(each.file_size for each in entries)
-    if unpacked > most_unpacked(file_bytes):
-        raise PolicyError(
-            f"{name} would take {size_in_words(unpacked)} of memory when unpacked, although the file has only "
-            f"{size_in_words(file_bytes)}: a saved policy does not compress like this, so it is not read."
-        )
+    check_growth(sum(each.file_size for each in entries), file_bytes, what=name)
     seen: set[str] = set()
     for each in entries:
         if each.filename.lower() in seen:

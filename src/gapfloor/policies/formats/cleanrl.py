@@ -11,7 +11,6 @@ fit, so likely spaces are tried until the agent that they make takes the weights
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +25,7 @@ from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights, read_network
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
-from gapfloor.users_code import in_users_words
+from gapfloor.users_code import in_users_words, parameters_of, required_parameters
 
 #: Heights and widths of images in common use: ProcGen, Atari, and MiniGrid's views and pixels.
 _IMAGE_SIZES = (64, 84, 7, 56, 96, 128)
@@ -77,13 +76,13 @@ def _some_actions(inputs: Any) -> Any:
     return torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
 
 
-def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[CleanRLPolicy | RecurrentPolicy, PolicySpec]:
-    """The agent of a state_dict and a class, or of a trusted pickle; and the line with the remaining options."""
-    agent, spec = read_network(spec, _build_agent, option="agent", device=device)
+def load_cleanrl(spec: PolicySpec, *, device: str) -> CleanRLPolicy | RecurrentPolicy:
+    """The agent of a state_dict and a class, or of a trusted pickle."""
+    agent = read_network(spec, _build_agent, option="agent", device=device)
     head = spec.text("head") or "actor"
     policy = policy_of_agent(agent, where=str(spec.path), name=spec.path.stem, head=head, device=device)
     policy.fingerprint = hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)})
-    return policy, spec
+    return policy
 
 
 def policy_of_agent(
@@ -106,19 +105,14 @@ def policy_of_agent(
             "with ,head=NAME."
         ) from None
     policy = CleanRLPolicy(agent, head=head, name=name, device=device)
-    if "lstm_state" not in inspect.signature(acts).parameters:
+    if "lstm_state" not in parameters_of(acts):
         return policy
     return RecurrentPolicy(policy, layers=agent.lstm.num_layers, size=agent.lstm.hidden_size)
 
 
 def _build_agent(make: Any, weights: Mapping[str, Any], spec: PolicySpec) -> Any:
     """An agent of the user's class or function with these weights."""
-    required = [
-        each
-        for each in inspect.signature(make).parameters.values()
-        if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ]
-    if not required:
+    if not required_parameters(make):
         return _construct(make, (), weights, spec)
     refusal: PolicyError | None = None
     for shape, n_actions in itertools.product(_shapes(weights, spec), _action_counts(weights, spec)):

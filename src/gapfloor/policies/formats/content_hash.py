@@ -64,8 +64,13 @@ def source_of(cls: type) -> str:
     return hash_bytes(Path(file).read_bytes()) if file is not None and Path(file).is_file() else ""
 
 
+def sources_in(module: Any, *, libraries: tuple[str, ...] = ("torch.",)) -> list[str]:
+    """The hashes of the files that define the classes of a torch module and its parts, without those of libraries."""
+    own = {type(part) for part in module.modules() if not type(part).__module__.startswith(libraries)}
+    return sorted(source_of(cls) for cls in own)
+
+
 def describe_module(module: Any) -> dict[str, Any]:
     """What a torch module's logits depend on besides its weights: its layers, and the source of the user's classes."""
-    own = {type(part) for part in module.modules() if not type(part).__module__.startswith("torch.")}
     # The repr lists the layers, so that an activation without weights counts.
-    return {"layers": repr(module), "source": sorted(source_of(cls) for cls in own)}
+    return {"layers": repr(module), "source": sources_in(module)}

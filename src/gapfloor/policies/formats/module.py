@@ -7,11 +7,11 @@ more than logits: which part holds them is decided at the first call, said once,
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
 from gapfloor.policies.formats.network_form import NetworkForm
@@ -19,7 +19,7 @@ from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights, read_network
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import note_once
-from gapfloor.users_code import in_users_words
+from gapfloor.users_code import in_users_words, parameters_of
 
 #: Names under which networks commonly take the state of their memory, after the observation. The second group also
 #: names other things, so it counts only in a network with recurrent layers.
@@ -50,10 +50,7 @@ class ModulePolicy(TorchPolicy):
         self._channels_first: bool | None = False if self._form.transpose else None
 
     def read(self, observations: Any) -> Any:
-        prepared = self._form.apply(observations)
-        if isinstance(prepared, Mapping):
-            return {key: _as_float(each) for key, each in prepared.items()}
-        return _as_float(prepared)
+        return map_arrays(self._form.apply(observations), _as_float)
 
     def compute(self, inputs: Any) -> tuple[Any, ...]:
         if self._logits_at is None:
@@ -109,12 +106,8 @@ def policy_of_module(
 ) -> ModulePolicy | RecurrentPolicy:
     """The policy of a torch module; one whose `forward` takes a state gets back what it returned at the last step."""
     policy = ModulePolicy(module, name=name, device=device, form=form)
-    try:
-        later = list(inspect.signature(module.forward).parameters.values())[1:]
-    except (TypeError, ValueError):  # e.g. TorchScript
-        later = []
     names = _STATE_NAMES + (_VAGUE_STATE_NAMES if _recurrent_layer(module) else ())
-    taken = [each for each in later if each.name in names]
+    taken = [each for each in list(parameters_of(module.forward).values())[1:] if each.name in names]
     if not taken:
         return policy
     if taken[0].default is not None:
@@ -163,18 +156,16 @@ def _as_float(tensor: Any) -> Any:
     return tensor.float() if is_byte or tensor.is_floating_point() else tensor
 
 
-def load_state_dict_policy(
-    spec: PolicySpec, *, device: str
-) -> tuple[ModulePolicy | RecurrentPolicy, PolicySpec]:
-    """The network that the user names, with the weights of a file; and the line's remaining options."""
+def load_state_dict_policy(spec: PolicySpec, *, device: str) -> ModulePolicy | RecurrentPolicy:
+    """The network that the user names, with the weights of a file."""
     form = NetworkForm.of(spec)
-    module, spec = read_network(spec, _build, option="net", device=device)
+    module = read_network(spec, _build, option="net", device=device)
     policy = policy_of_module(module, name=spec.path.stem, device=device, form=form)
     description = {"form": form.describe(), **describe_module(module)}
     if isinstance(policy, RecurrentPolicy):
         description["state"] = "kept"
     policy.fingerprint = form.extend(hash_arrays(module.state_dict(), description))
-    return policy, spec
+    return policy
 
 
 def _build(make: Any, weights: Mapping[str, Any], spec: PolicySpec) -> Any:

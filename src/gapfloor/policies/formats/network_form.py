@@ -8,13 +8,14 @@ output) or action, for a network that returns the action itself. Without it, the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError, UsageError, unknown_name
 from gapfloor.policies.formats.content_hash import extend_hash
 from gapfloor.policies.formats.inference import writeable
@@ -109,9 +110,7 @@ class NetworkForm:
 
     def apply(self, observations: Any) -> Any:
         """The observations as the network reads them: arrays, or tensors of torch."""
-        if isinstance(observations, Mapping):
-            return {key: self._apply(each) for key, each in observations.items()}
-        return self._apply(observations)
+        return map_arrays(observations, self._apply)
 
     def _apply(self, array: Any) -> Any:
         if not isinstance(array, np.ndarray):

@@ -39,22 +39,21 @@ class ObservationStatistics:
 
     def fit(self, observations: Any) -> bool:
         """Whether the observations have the shapes that the statistics were computed for."""
-        arrays = observations if isinstance(observations, Mapping) else {"": observations}
+        arrays = _by_name(observations)
         return all(k in arrays and arrays[k].shape[1:] == mean.shape for k, mean in self.mean.items())
 
     def normalise(self, observations: Any) -> Any:
         """Observations as VecNormalize gives them to the network, as float32; other keys stay as they are."""
+        arrays = _by_name(observations)
         if not self.fit(observations):
-            arrays = observations if isinstance(observations, Mapping) else {"": observations}
             seen = {key: array.shape[1:] for key, array in arrays.items()}
             wanted = {key: mean.shape for key, mean in self.mean.items()}
             raise PolicyError(
                 f"The statistics are those of observations {_shapes_in_words(wanted)}, not {_shapes_in_words(seen)}: "
                 "give the file that was saved with this policy."
             )
-        if not isinstance(observations, Mapping):
-            return self._normalise("", observations)
-        return {k: self._normalise(k, v) if k in self.mean else v for k, v in observations.items()}
+        done = {k: self._normalise(k, v) if k in self.mean else v for k, v in arrays.items()}
+        return done if isinstance(observations, Mapping) else done[""]
 
     def _normalise(self, key: str, array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         # In double precision and in this order, as in the library: the last bits are part of the policy.
@@ -68,6 +67,10 @@ class ObservationStatistics:
         arrays = {f"mean/{k}": v for k, v in self.mean.items()}
         arrays |= {f"var/{k}": v for k, v in self.variance.items()}
         return hash_arrays(arrays, {"epsilon": self.epsilon, "clip": self.clip})
+
+
+def _by_name(observations: Any) -> Mapping[str, Any]:
+    return observations if isinstance(observations, Mapping) else {"": observations}
 
 
 def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
@@ -93,7 +96,7 @@ def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
 
 def _read_npz(content: bytes, path: Path) -> dict[str, Any]:
     try:
-        entries = read_archive(content, name=str(path)).entries
+        entries = read_archive(content, name=str(path))
     except DamagedArchiveError as error:
         raise ValueError(f"it is not a .npz archive, or it is damaged: {error}") from None
     return {

@@ -57,7 +57,7 @@ class FrameStack:
         elif not _is_channels_first(observations):
             axis = observations.ndim - 1
         if stack is None:
-            stack, first = np.concatenate([frames] * self.n, axis=axis), np.ones_like(first)
+            stack, first = np.concatenate([frames] * self.n, axis=axis), np.ones(len(frames), dtype=bool)
         older = np.delete(stack, np.s_[: frames.shape[axis]], axis=axis)
         older[first] = 0
         if self.way != "framestack":
@@ -113,6 +113,10 @@ class Preparation:
         return observations, frames
 
 
+#: Which rows start an episode, where no frames are kept so that nobody asks.
+_NONE_FIRST: First = np.zeros(0, dtype=bool)
+
+
 class PreparedPolicy:
     """A policy without state, with a preparation that needs none."""
 
@@ -123,14 +127,14 @@ class PreparedPolicy:
 
     def logits(self, observations: Any) -> Any:
         """Logits of the prepared observations."""
-        prepared, _ = self._preparation.apply(observations, None, np.zeros(0, dtype=bool))
+        prepared, _ = self._preparation.apply(observations, None, _NONE_FIRST)
         return self._policy.logits(prepared)
 
     def exported(self, observations: Any) -> Any:
         """The same with the policy as an ONNX graph, where it can be one."""
         if not hasattr(self._policy, "exported"):
             return self
-        prepared, _ = self._preparation.apply(observations, None, np.ones(_n_rows(observations), dtype=bool))
+        prepared, _ = self._preparation.apply(observations, None, _NONE_FIRST)
         return type(self)(self._policy.exported(prepared), self._preparation)
 
 
@@ -150,10 +154,6 @@ class PreparedStatefulPolicy(PreparedPolicy):
             return self._policy.logits(prepared), (frames, None)
         logits, own = self._policy.logits(prepared, own, first)
         return logits, (frames, own)
-
-
-def _n_rows(observations: Any) -> int:
-    return len(next(iter(observations.values())) if isinstance(observations, Mapping) else observations)
 
 
 def prepare(policy: Any, spec: PolicySpec) -> Policy | StatefulPolicy:

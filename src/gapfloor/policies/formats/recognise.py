@@ -34,9 +34,7 @@ def suggest_line(name: str) -> str:
             "package.module:factory."
         )
     try:
-        content = read_policy_file(Path(path))
-        refuse_flax(content, name=path)
-        found = kind_of_content(content)
+        found = kind_of_content(read_policy_file(Path(path)))
     except GapfloorError as error:
         return str(error)
     kind = found or usual
@@ -91,25 +89,3 @@ def refuse_torchscript(names: Iterable[str]) -> None:
 def looks_like_safetensors(content: bytes) -> bool:
     """Whether a file starts as safetensors does: the length of a JSON header, then the header."""
     return content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= len(content)
-
-
-def is_flax(content: bytes) -> bool:
-    """Whether a file begins as a tree of arrays that Flax wrote: a MessagePack map whose first key is a text.
-
-    >>> is_flax(bytes([0x82, 0xA1]) + b"0"), is_flax(bytes([0x80, 0x02]) + b"}q")  # a map with the key "0"; a pickle
-    (True, False)
-    """
-    start = content[:1]
-    key_at = {b"\xde": 3, b"\xdf": 5}.get(start, 1 if b"\x81" <= start < b"\x90" else 0)
-    key = content[key_at : key_at + 1]
-    return bool(key_at) and len(content) > 2 and (b"\xa1" <= key < b"\xc0" or key == b"\xd9")
-
-
-def refuse_flax(content: bytes, *, name: str) -> None:
-    """Refuse a file of Flax (cleanba, CleanRL's JAX scripts), which has the ending of a torch file; others pass."""
-    if is_flax(content):
-        raise PolicyError(
-            f"{name} holds arrays of a Flax network (JAX, e.g. cleanba), and the network itself is not in the file: "
-            "write a function that builds the network, loads the file and returns a function from observations to "
-            "logits, and name it as package.module:function."
-        )

@@ -10,7 +10,6 @@ does, and under the greedy rule it takes its best action.
 from __future__ import annotations
 
 import importlib
-import inspect
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, several
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.content_hash import hash_arrays, source_of
+from gapfloor.policies.formats.content_hash import hash_arrays, sources_in
 from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.network_form import Readout
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
@@ -29,7 +28,7 @@ from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.quiet import without_chatter
-from gapfloor.users_code import put_folder_on_path
+from gapfloor.users_code import parameters_of, put_folder_on_path
 
 #: Arguments of a constructor that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
@@ -43,9 +42,8 @@ class _NoOptimizer:
 
 def _without_training(cls: Any) -> dict[str, Any]:
     """Arguments with which a policy is made faster: no optimizer, and no first weights that are replaced at once."""
-    known = inspect.signature(cls).parameters
     wanted = {"optimizer_class": _NoOptimizer, "ortho_init": False}
-    return {name: value for name, value in wanted.items() if name in known}
+    return {name: value for name, value in wanted.items() if name in parameters_of(cls)}
 
 
 class SB3Policy(TorchPolicy):
@@ -165,7 +163,7 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
         )
 
 
-def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy, PolicySpec]:
+def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
     """The policy of a zip: rebuilt from plain text, or unpickled if the user trusts it."""
     require_torch(device)
     try:
@@ -181,7 +179,7 @@ def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy,
     if spec.kind == "recurrent" and "recurrent" not in model.policy_class[0] and not spec.is_trusted:
         raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
     model.action_space()
-    policy = policy_of_network(
+    return policy_of_network(
         _unpickle(model) if spec.is_trusted else _rebuild(model),
         name=spec.path.stem,
         where=str(spec.path),
@@ -189,7 +187,6 @@ def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy,
         exploration=model.data.get("exploration_rate"),
         device=device,
     )
-    return policy, spec
 
 
 def policy_of_network(
@@ -271,14 +268,12 @@ def fingerprint_of_network(network: Any) -> str:
 
     space = network.observation_space
     spaces = dict(space.spaces) if hasattr(space, "spaces") else {"": space}
-    libraries = ("stable_baselines3.", "sb3_contrib.", "torch.")
-    own = {type(part) for part in network.modules() if not type(part).__module__.startswith(libraries)}
     description = {
         "policy": f"{type(network).__module__}.{type(network).__qualname__}",
         "activation": getattr(getattr(network, "activation_fn", None), "__name__", ""),
         "normalize_images": bool(getattr(network, "normalize_images", True)),
         "observations": {k: [list(s.shape or ()), bool(is_image_space(s))] for k, s in spaces.items()},
-        "source": sorted(source_of(cls) for cls in own),
+        "source": sources_in(network, libraries=("stable_baselines3.", "sb3_contrib.", "torch.")),
     }
     if type(network.action_space).__name__ != "Discrete":
         description["actions"] = str(space_of(network.action_space))

@@ -61,8 +61,8 @@ _PLAIN = (
 )  # fmt: skip
 
 _CLASS = re.compile(r"^<class '([\w.]+)\.(\w+)'>$")
-_BOX = re.compile(r"^Box\((.*), \((\d[\d, ]*)\), (\w+)\)$", re.DOTALL)
-_ENTRY = re.compile(r"'([^']+)': ((?:Box|Discrete|MultiDiscrete|MultiBinary)\(.*?\))(?=, '|\}$)", re.DOTALL)
+_BOX = re.compile(r"(.*), \((\d[\d, ]*)\), (\w+)", re.DOTALL)
+_ENTRY = re.compile(r"'([^']+)': (Box|Discrete|MultiDiscrete|MultiBinary)\((.*?)\)(?=, '|\}$)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,8 @@ class SavedModel:
 
     def _check_counts(self, keywords: Mapping[str, Any]) -> None:
         """Refuse more layers or critics than there are tensors: making them takes time even without memory."""
-        layers = keywords.get("net_arch") or []
-        lists = (
-            [layers]
-            if isinstance(layers, list)
-            else list(layers.values())
-            if isinstance(layers, dict)
-            else []
-        )
+        layers = keywords.get("net_arch")
+        lists = layers.values() if isinstance(layers, dict) else [layers]
         counts: list[Any] = [len(each) for each in lists if isinstance(each, list)]
         counts += [keywords.get(name) for name in ("n_critics", "n_lstm_layers")]
         for count in counts:
@@ -140,38 +134,41 @@ class SavedModel:
         if _type_name(described) != "Dict":
             return self._space(_type_name(described), described)
         text = str(described.get("spaces", ""))
-        entries = {name: self._space_from_text(each) for name, each in _ENTRY.findall(text)}
+        entries = {
+            name: self._space(kind, _fields_of_text(kind, each)) for name, kind, each in _ENTRY.findall(text)
+        }
         if not entries or len(entries) != text.count("': "):
             raise self.needs_trust("describes its dict of observations in a form that cannot be read back")
         return spaces.Dict(entries)
 
     def action_space(self) -> Any:
         """The action space, from plain text alone."""
-        from gymnasium import spaces
-
         described = self.data["action_space"]
         kind = _type_name(described)
+        if kind not in ("Discrete", "MultiDiscrete", "MultiBinary", "Box"):
+            raise PolicyError(
+                f"{self.path} acts in a {kind} space: gapfloor reads Discrete, MultiDiscrete, MultiBinary and Box."
+            )
         try:
-            if kind == "Box":
-                return self._action_box(described)
-            if kind == "MultiDiscrete":
-                return spaces.MultiDiscrete([self._count(n) for n in _numbers(str(described["nvec"]))])
-            if kind == "MultiBinary":  # as a number: the library's networks take no other
-                shape = self._shape([int(n) for n in _numbers(str(described["_shape"]))])
-                return spaces.MultiBinary(self._count(math.prod(shape)))
-            if kind == "Discrete":
-                return spaces.Discrete(self._count(described["n"]))
+            return self._action_box(described) if kind == "Box" else self._space(kind, described)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise self.needs_trust("does not say in plain text which actions there are") from None
-        raise PolicyError(
-            f"{self.path} acts in a {kind} space: gapfloor reads Discrete, MultiDiscrete, MultiBinary and Box."
-        )
 
-    def _count(self, value: Any) -> int:
-        n = int(value)
-        if not 1 <= n <= MOST_OBSERVATION_NUMBERS:
-            raise self.damaged(f"the number of actions is {n}")
-        return n
+    def _space(self, kind: str, described: Mapping[str, Any]) -> Any:
+        from gymnasium import spaces
+
+        if kind == "Box":
+            bounds = (str(described[name]) for name in ("dtype", "low", "high"))
+            return box(self._shape(described.get("_shape", described.get("shape"))), *bounds)
+        if kind == "Discrete":
+            return spaces.Discrete(self._count(described["n"]))
+        if kind == "MultiDiscrete":
+            return spaces.MultiDiscrete([self._count(n) for n in _numbers(str(described["nvec"]))])
+        if kind == "MultiBinary":
+            shape = self._shape([int(n) for n in _numbers(str(described["_shape"]))])
+            # As a number where there is one: the library's networks take no other actions.
+            return spaces.MultiBinary(self._count(shape[0]) if len(shape) == 1 else shape)
+        raise self.needs_trust(f"reads observations of a {kind} space, which only its pickle describes")
 
     def _action_box(self, described: Mapping[str, Any]) -> Any:
         """A box of real-valued actions; its bounds scale the actions of SAC and TD3."""
@@ -189,35 +186,11 @@ class SavedModel:
             bounds.append(values.reshape(shape) if len(numbers) > 1 else np.full(shape, values[0]))
         return spaces.Box(*bounds, dtype=np.float32)
 
-    def _space(self, kind: str, described: Mapping[str, Any]) -> Any:
-        from gymnasium import spaces
-
-        if kind == "Box":
-            shape = self._shape(described.get("_shape", described.get("shape")))
-            return box(shape, str(described["dtype"]), f"{described['low']}", f"{described['high']}")
-        if kind == "Discrete":
-            return spaces.Discrete(int(described["n"]))
-        if kind == "MultiDiscrete":
-            return spaces.MultiDiscrete(_numbers(str(described["nvec"])))
-        if kind == "MultiBinary":
-            return spaces.MultiBinary(self._shape([int(n) for n in _numbers(str(described["_shape"]))]))
-        raise self.needs_trust(f"reads observations of a {kind} space, which only its pickle describes")
-
-    def _space_from_text(self, text: str) -> Any:
-        from gymnasium import spaces
-
-        boxed = _BOX.match(text)
-        if boxed:
-            bounds, shape, dtype = boxed.groups()
-            # Bounds that are the same everywhere, e.g. those of an image, are written as two numbers.
-            low, high = bounds.split(", ") if bounds.count(", ") == 1 else ("", "")
-            return box(self._shape([int(n) for n in shape.split(",") if n.strip()]), dtype, low, high)
-        numbers = [int(n) for n in _numbers(text)]
-        if text.startswith("Discrete"):
-            return spaces.Discrete(numbers[0])
-        if text.startswith("MultiDiscrete"):
-            return spaces.MultiDiscrete(numbers)
-        return spaces.MultiBinary(numbers)
+    def _count(self, value: Any) -> int:
+        n = int(value)
+        if not 1 <= n <= MOST_OBSERVATION_NUMBERS:
+            raise self.damaged(f"the size of one of its spaces is {n}")
+        return n
 
     def _shape(self, shape: Any) -> list[int]:
         if not isinstance(shape, (list, tuple)) or not all(type(n) is int and n >= 0 for n in shape):
@@ -237,6 +210,19 @@ class SavedModel:
         )
 
 
+def _fields_of_text(kind: str, text: str) -> dict[str, Any]:
+    """What stands between the brackets of a space's text, under the names that the JSON of a space has."""
+    boxed = _BOX.fullmatch(text) if kind == "Box" else None
+    if boxed:
+        bounds, shape, dtype = boxed.groups()
+        # Bounds that are the same everywhere, e.g. those of an image, are written as two numbers.
+        low, high = bounds.split(", ") if bounds.count(", ") == 1 else ("", "")
+        sizes = [int(n) for n in shape.split(",") if n.strip()]
+        return {"low": low, "high": high, "_shape": sizes, "dtype": dtype}
+    first = text.partition(",")[0]
+    return {"n": first, "nvec": text, "_shape": text}
+
+
 def box(shape: Any, dtype: str, low: str, high: str) -> Any:
     """A Box that SB3 treats as the saved one: bounds matter only in that they make an image an image."""
     import numpy as np
@@ -254,7 +240,7 @@ def read_zip(path: Path, *, with_weights: bool = True) -> SavedModel:
     """The JSON and the policy's weights of a zip, without unpickling."""
     content = read_policy_file(path)
     try:
-        entries = read_archive(content, name=str(path)).entries
+        entries = read_archive(content, name=str(path))
         data = json.loads(entries["data"])
         weights_file = entries["policy.pth"]
         if not isinstance(data, dict) or not {"action_space", "observation_space"} <= set(data):

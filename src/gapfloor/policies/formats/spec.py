@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -27,7 +27,7 @@ class Format:
     meaning: str
     """What such a file is, in words."""
     loader: str
-    """The module and the function that load it; it returns the policy and the line with the options left to apply."""
+    """The module and the function that load it; the shared options are applied afterwards."""
     endings: tuple[str, ...] = ()
     """How such files usually end."""
     options: tuple[str, ...] = ()
@@ -122,10 +122,6 @@ class PolicySpec:
     def text(self, name: str) -> str | None:
         """An option's text, or None."""
         return self.options.get(name)
-
-    def without(self, name: str) -> PolicySpec:
-        """The same line without one option."""
-        return replace(self, options={key: each for key, each in self.options.items() if key != name})
 
     def yes_or_no(self, name: str) -> bool:
         """An option that is yes or no; no if it is absent."""

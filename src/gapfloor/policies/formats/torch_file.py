@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.file_bytes import most_unpacked, read_policy_file, size_in_words
-from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, read_archive
+from gapfloor.file_bytes import check_growth, read_policy_file
+from gapfloor.policies.formats.archive import (
+    DamagedArchiveError,
+    looks_like_zip,
+    read_archive,
+    rebuilt_archive,
+)
 from gapfloor.policies.formats.inference import require_torch
-from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_flax, refuse_torchscript
+from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_torchscript
 from gapfloor.policies.formats.spec import FORMATS, TRUST_MEANS, PolicySpec
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.safetensors_bytes import parse_tensors
@@ -42,13 +47,14 @@ def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
     import torch
 
     damaged = PolicyError(
-        f"{name} is not a file that torch.save() wrote, or it is damaged: save or copy it again."
+        f"{name} is not a file that torch.save() wrote, or it is damaged: save or copy it again. For weights of "
+        "another library, e.g. JAX, name a function that builds the network: package.module:function."
     )
     if looks_like_zip(content):
         try:
-            archive = read_archive(content, name=name)
-            refuse_torchscript(archive.entries)
-            content = archive.rebuilt()
+            entries = read_archive(content, name=name)
+            refuse_torchscript(entries)
+            content = rebuilt_archive(entries)
         except DamagedArchiveError:
             raise damaged from None
     try:
@@ -75,11 +81,7 @@ def check_tensors(tensors: Mapping[str, Any], *, name: str, file_bytes: int) -> 
                 f"{name} holds {key} as a sparse, quantised or empty tensor: save plain (dense) weights."
             )
         total += tensor.numel() * tensor.element_size()
-    if total > most_unpacked(file_bytes):
-        raise PolicyError(
-            f"The tensors in {name} would take {size_in_words(total)} of memory, although the file has only "
-            f"{size_in_words(file_bytes)}: it is damaged or was made to fill the memory, so it is not read."
-        )
+    check_growth(total, file_bytes, what=f"The tensors in {name}")
 
 
 def load_weights(network: Any, weights: Mapping[str, Any], *, name: str, called: str) -> None:
@@ -107,8 +109,8 @@ def _described(tensor: Any) -> str:
 
 def read_network(
     spec: PolicySpec, build: Callable[[Any, Mapping[str, Any], PolicySpec], Any], *, option: str, device: str
-) -> tuple[Any, PolicySpec]:
-    """The torch module of a line, and the line's remaining options.
+) -> Any:
+    """The torch module of a line.
 
     The file holds a whole module, if the user trusts it, or weights for the class or function that `option` names,
     which `build` calls.
@@ -118,25 +120,20 @@ def read_network(
     if spec.is_trusted:
         put_folder_on_path()
     content = read_policy_file(spec.path)
-    refuse_flax(content, name=str(spec.path))
     if looks_like_safetensors(content):
         saved = parse_tensors(content, name=str(spec.path), library="torch")
     else:
         saved = load_torch_file(content, name=str(spec.path), is_trusted=spec.is_trusted)
     if isinstance(saved, torch.nn.Module):
-        return saved, spec
-    # `key=` names an entry of the observations, as for every format, unless the file has an entry of that name.
-    entry, key = spec.text("weights"), spec.text("key")
-    if entry is None and key and isinstance(saved, Mapping) and isinstance(saved.get(key), Mapping):
-        entry, spec = key, spec.without("key")
-    weights = without_wrapper_prefix(_choose_weights(saved, path=spec.path, entry=entry))
+        return saved
+    weights = without_wrapper_prefix(_choose_weights(saved, path=spec.path, entry=spec.text("weights")))
     check_tensors(weights, name=str(spec.path), file_bytes=len(content))
     if made_by is None:
         raise UsageError(
             f"{spec.path} holds weights only: name the class that they belong to, with {FORMATS[spec.kind].needed}."
         )
     maker = named_callable(made_by, what=f"option {option}=", error=PolicyError, kind="class or function ")
-    return build(maker, weights, spec), spec
+    return build(maker, weights, spec)
 
 
 def _choose_weights(saved: Any, *, path: Path, entry: str | None) -> Mapping[str, Any]:

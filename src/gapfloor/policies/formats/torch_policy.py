@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines.engine import map_arrays
 from gapfloor.policies.formats.inference import repeatable, writeable
 from gapfloor.policies.formats.network_form import Readout
 from gapfloor.policies.policy import copy_description
@@ -70,9 +71,9 @@ class TorchPolicy(ABC):
     def _tensors(self, observations: Any) -> Any:
         import torch
 
-        if isinstance(observations, Mapping):
-            return {key: self._tensors(each) for key, each in observations.items()}
-        return torch.from_numpy(writeable(np.asarray(observations))).to(self.device)
+        return map_arrays(
+            observations, lambda array: torch.from_numpy(writeable(np.asarray(array))).to(self.device)
+        )
 
 
 class RecurrentPolicy:

@@ -6,17 +6,13 @@ its figure needs; `build_figures` adds the budget to names and titles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from gapfloor.analysis.rows import ComparisonRow, GapRow
-from gapfloor.report.figure_data import LevelPanel, LevelPoint
-from gapfloor.report.figures.actions import classes_figure, entropy_figure, training_figure
+from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow
+from gapfloor.report.figures.entropy import entropy_figure, training_figure
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
-    Diagonal,
-    Dot,
-    DotCloud,
     FigureSpec,
     GuideLine,
     PanelSpec,
@@ -50,7 +46,6 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
             returns_figure(findings, budget),
             gaps_figure(findings, budget),
             entropy_figure(findings, budget),
-            levels_figure(findings, budget, source.levels),
             choices_figure(findings, budget),
         )
         made += [
@@ -60,22 +55,11 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
         ]
     for budget in dict.fromkeys(curve.budget for curve in source.curves):
         made.append(training_figure(findings, budget, source.curves))
-    if source.classes:
-        made.append(classes_figure(source.classes, [env.game for env in findings.all_envs]))
     return tuple(figure for figure in made if figure is not None)
 
 
-@dataclass(frozen=True)
-class MeanMark:
-    """A mean return with its standard error, and what to say about it."""
-
-    mean: float
-    sem: float
-    tip: str
-
-
-#: (rule, or another name on the axis; level set) -> its mean.
-Marks = Mapping[tuple[str, str], MeanMark]
+#: Name on the axis and level set -> the row whose mean is drawn there, and what to say about it.
+Marks = Mapping[tuple[str, str], tuple[ComparisonRow | ReturnRow, str]]
 
 
 def returns_figure(findings: Findings, budget: str) -> FigureSpec | None:
@@ -85,16 +69,14 @@ def returns_figure(findings: Findings, budget: str) -> FigureSpec | None:
 
 
 def _returns_of_game(place: GameFindings) -> PanelSpec | None:
-    marks: dict[tuple[str, str], MeanMark] = {}
+    marks: dict[tuple[str, str], tuple[ComparisonRow, str]] = {}
     for rule in (rule for rule in place.findings.rules if rule != FLOOR):
         for level_set in (TRAIN, TEST):
             if row := place.comparison(rule, level_set):
                 tip = f"{rule}, {levels_words(level_set)}: {_return_words(row, counted(row.n, 'run'))}"
-                marks[rule, level_set] = MeanMark(row.mean, row.sem, tip)
-    floors = {
-        level_set: (floor.mean, floor.sem) for level_set in (TRAIN, TEST) if (floor := place.floor(level_set))
-    }
-    return returns_panel(place.name, floors=floors, marks=marks) if marks else None
+                marks[rule, level_set] = row, tip
+    floors = [floor for level_set in (TRAIN, TEST) if (floor := place.floor(level_set))]
+    return returns_panel(place.name, floors, marks) if marks else None
 
 
 def _return_words(row: ComparisonRow, runs: str = "") -> str:
@@ -103,29 +85,29 @@ def _return_words(row: ComparisonRow, runs: str = "") -> str:
     return f"{mean_sem(row.mean, row.sem).plain}{over}; Δ {delta}; {row.call}"
 
 
-def returns_panel(name: str, *, floors: Mapping[str, tuple[float, float]], marks: Marks) -> PanelSpec:
-    """One game: the mean return under each rule next to the floor's; `floors` is level set -> mean and SEM."""
+def returns_panel(name: str, floors: Iterable[ReturnRow], marks: Marks) -> PanelSpec:
+    """One game: the mean return under each rule next to the floor's."""
     shown = list(dict.fromkeys(rule for rule, _ in marks))
     shapes: list[Shape] = [
         GuideLine(
-            at=mean,
+            at=floor.mean,
             across="y",
-            kind="floor" if level_set == TEST else "floor train",
-            tip=f"random floor, {levels_words(level_set)}: {mean_sem(mean, sem).plain}",
-            band=interval_of(mean, _NORMAL_95 * sem) if level_set == TEST else None,
+            kind="floor" if floor.level_set == TEST else "floor train",
+            tip=f"random floor, {levels_words(floor.level_set)}: {mean_sem(floor.mean, floor.sem).plain}",
+            band=interval_of(floor.mean, _NORMAL_95 * floor.sem) if floor.level_set == TEST else None,
         )
-        for level_set, (mean, sem) in floors.items()
+        for floor in floors
     ]
     shapes += [
         PointMark(
             x=shown.index(rule) + (-0.16 if level_set == TRAIN else 0.16),
-            y=mark.mean,
+            y=row.mean,
             ink=rule_ink(rule),
-            tip=mark.tip,
+            tip=tip,
             is_filled=level_set == TEST,
-            interval=interval_of(mark.mean, mark.sem),
+            interval=interval_of(row.mean, row.sem),
         )
-        for (rule, level_set), mark in marks.items()
+        for (rule, level_set), (row, tip) in marks.items()
     ]
     title = name_text(name)
     return PanelSpec(
@@ -162,7 +144,6 @@ def verdict_strip(place: GameFindings) -> PanelSpec | None:
         )
     low, high = padded(values)
     return PanelSpec(
-        title="",
         summary=f"{place.name}: held-out return against the floor",
         x=Scale(low=low, high=high),
         y=Scale(low=0.4 - len(rows), high=0.6, ticks=()),
@@ -194,7 +175,6 @@ def gaps_figure(findings: Findings, budget: str) -> FigureSpec | None:
         y -= 0.5
     n_rows = sum(len(rows) for _, rows in games)
     panel = PanelSpec(
-        title="",
         summary="Gap by game and rule, with the floor's own gap",
         x=Scale.of_shapes(shapes, "x", label="gap: train − test return"),
         y=Scale(low=y + 0.85, high=0.65, ticks=tuple(ticks), has_names=True),
@@ -243,67 +223,9 @@ def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
         tip = f"{name}, {row.rule}: {row.call} under {row.n_stays} of {row.n_choices}{flips}"
         shapes.append(PointMark(x=row.n_stays / row.n_choices, y=-at, ink=rule_ink(row.rule), tip=tip))
     panel = PanelSpec(
-        title="",
         summary="Share of other choices under which each call stays",
         x=Scale(low=-0.03, high=1.03, label="share of other choices with the same call"),
         y=names_scale(names),
         shapes=tuple(shapes),
     )
-    return described_figure(
-        "choices",
-        [panel],
-        legend=rules_legend(findings.two_rules),
-        size=(380.0, 62.0 + 17.0 * len(names)),
-        inches=(5.2, 0.8 + 0.2 * len(names)),
-    )
-
-
-def levels_figure(findings: Findings, budget: str, panels: Sequence[LevelPanel]) -> FigureSpec | None:
-    """Returns level by level: the runs' mean against the floor's on the same level, one panel per game."""
-    here = [
-        (place.name, members)
-        for place in findings.places(budget)
-        if (members := [panel for panel in panels if _is_of(panel, place)])
-    ]
-    if not here:
-        return None
-    rules = [rule for rule in findings.rules if any(p.rule == rule for _, members in here for p in members)]
-    ordered = [
-        (name, sorted(members, key=lambda panel: findings.rules.index(panel.rule))) for name, members in here
-    ]
-    drawn = [_levels_panel(name, members) for name, members in ordered]
-    return described_figure("levels", drawn, legend=rules_legend(rules))
-
-
-def _is_of(panel: LevelPanel, place: GameFindings) -> bool:
-    return (place.findings.env_of(panel), panel.budget) == (place.env, place.budget)
-
-
-def _levels_panel(game: str, members: Sequence[LevelPanel]) -> PanelSpec:
-    points = [point for panel in members for point in panel.points]
-    # Both axes have the same range, so that the diagonal divides the panel.
-    low, high = padded((value for point in points for value in (point.floor, point.policy)), part=0.05)
-    counts = tuple(f"{panel.rule} above on {panel.above}/{panel.n_levels}" for panel in members)
-    name = name_text(game)
-    clouds = [
-        DotCloud(
-            ink=rule_ink(panel.rule),
-            dots=tuple(Dot(point.floor, point.policy, _level_tip(panel, point)) for point in panel.points),
-        )
-        for panel in members
-    ]
-    return PanelSpec(
-        title=name,
-        subtitle=counts,
-        summary=f"{name}: {', '.join(counts)} levels",
-        x=Scale(low=low, high=high, label="random floor on the level"),
-        y=Scale(low=low, high=high, label="runs' mean on the level"),
-        shapes=(Diagonal(), *clouds),
-    )
-
-
-def _level_tip(panel: LevelPanel, point: LevelPoint) -> str:
-    return (
-        f"level {point.level_seed}, {panel.rule}: {fixed(point.policy).plain} ({counted(point.n, 'episode')}); "
-        f"floor {fixed(point.floor).plain} ({counted(point.floor_n, 'episode')})"
-    )
+    return described_figure("choices", [panel], legend=rules_legend(findings.two_rules), rows=len(names))

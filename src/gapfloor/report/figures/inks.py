@@ -37,11 +37,6 @@ INKS = {
 }
 #: Agents of one panel, in this order.
 _SERIES = ("sampled", "greedy", MERGED, "other")
-#: Pale colours of action classes, as many as the action space of the paper can need.
-SHADES = (
-    "#cfe3f3", "#fbdcc0", "#d3ecd9", "#ead7ee", "#f6efb8", "#d9dde2", "#f8d1d8", "#c9eeea",
-    "#aac8e6", "#f0b48a", "#a8d5b5", "#cfaad8", "#ddd17a", "#b4bac2", "#eda1b0", "#8fd3cc",
-)  # fmt: skip
 
 
 def rule_ink(rule: str) -> str:

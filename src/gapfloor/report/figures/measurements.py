@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from gapfloor.analysis.columns import call_words
 from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
-from gapfloor.analysis.rows import ComparisonRow
+from gapfloor.analysis.rows import ComparisonRow, ReturnRow
 from gapfloor.analysis.sweep import Sweep
 from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
-from gapfloor.report.figures.build import MeanMark, returns_panel
+from gapfloor.report.figures.build import returns_panel
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     CurveMark,
@@ -29,44 +29,36 @@ from gapfloor.report.figures.model import (
     padded,
     rules_legend,
 )
-from gapfloor.tables.cells import is_number, mean_sem
+from gapfloor.statistics.conventions import NAN
+from gapfloor.tables.cells import is_number
 
-_GAP_LABEL = "gap: train − test return"
+_GAP_LABEL, _ENTROPY_LABEL = "gap: train − test return", "entropy played (nats)"
 
 
 def floor_figure(measured: FloorMeasurement) -> FigureSpec:
     """The return of each reference, one panel per game."""
-    panels = []
-    for game in dict.fromkeys(row.game for row in measured.floors):
-        marks = {
-            (row.reference, row.level_set): MeanMark(
-                row.mean, row.sem, f"{row.reference}, {levels_words(row.level_set)}"
-            )
-            for row in measured.floors
-            if row.game == game
-        }
-        panels.append(returns_panel(game, floors={}, marks=marks))
-    return described_figure("floor", panels)
+    return _returns_figure("floor", measured.floors, (), lambda row: row.reference)
 
 
 def evaluation_figure(evaluation: Evaluation) -> FigureSpec:
     """Return under each rule next to the floor on the same draws, one panel per game."""
-    agents = dict.fromkeys(row.agent for row in evaluation.returns if not row.reference)
+    played = [row for row in evaluation.returns if not row.reference]
+    floors = [row for row in evaluation.returns if row.reference == "uniform"]
+    is_one_agent = len({row.agent for row in played}) < 2
+    return _returns_figure(
+        "evaluation", played, floors, lambda row: row.rule if is_one_agent else f"{row.agent} {row.rule}"
+    )
+
+
+def _returns_figure(
+    kind: str, rows: Sequence[ReturnRow], floors: Sequence[ReturnRow], name: Callable[[ReturnRow], str]
+) -> FigureSpec:
     panels = []
-    for game in dict.fromkeys(row.game for row in evaluation.returns):
-        here = [row for row in evaluation.returns if row.game == game]
-        floors = {row.level_set: (row.mean, row.sem) for row in here if row.reference == "uniform"}
-        marks = {
-            (row.rule if len(agents) < 2 else f"{row.agent} {row.rule}", row.level_set): MeanMark(
-                row.mean,
-                row.sem,
-                f"{row.rule}, {levels_words(row.level_set)}: {mean_sem(row.mean, row.sem).plain}",
-            )
-            for row in here
-            if not row.reference
-        }
-        panels.append(returns_panel(game, floors=floors, marks=marks))
-    return described_figure("evaluation", panels)
+    for game in dict.fromkeys(row.game for row in (*rows, *floors)):
+        marks = {(name(row), row.level_set): (row, "") for row in rows if row.game == game}
+        here = {row.level_set: row for row in floors if row.game == game}
+        panels.append(returns_panel(game, here.values(), marks))
+    return described_figure(kind, panels)
 
 
 def comparison_figure(comparison: Comparison) -> FigureSpec:
@@ -81,28 +73,18 @@ def comparison_figure(comparison: Comparison) -> FigureSpec:
                 x=row.difference.value,
                 y=-float(at),
                 ink=rule_ink(row.rule),
-                tip=f"{names[-1]}, {row.rule}: {call_words(row)}",
                 interval=ends if is_number(ends[0]) else None,
                 along="x",
             )
         )
     two = f"{comparison.agent_a} minus {comparison.agent_b}"
     panel = PanelSpec(
-        title="",
-        summary=f"{two} by game, rule and quantity",
         x=Scale.of_shapes(shapes, "x", label=f"{comparison.agent_a} − {comparison.agent_b}, return"),
         y=names_scale(names, low=0.4, high=0.6),
         shapes=tuple(shapes),
     )
     rules = dict.fromkeys(row.rule for row in comparison.rows)
-    return described_figure(
-        "comparison",
-        [panel],
-        title=two,
-        legend=rules_legend(rules),
-        size=(380.0, 62.0 + 17.0 * len(names)),
-        inches=(5.2, 0.9 + 0.2 * len(names)),
-    )
+    return described_figure("comparison", [panel], title=two, legend=rules_legend(rules), rows=len(names))
 
 
 def sweep_figure(sweep: Sweep) -> FigureSpec:
@@ -112,37 +94,24 @@ def sweep_figure(sweep: Sweep) -> FigureSpec:
     entropies: list[Shape] = []
     for name in level_sets:
         rows = [row for row in sweep.floor_comparisons if row.level_set == name]
-        words, is_filled = levels_words(name), name == "test"
+        is_filled = name == "test"
         # Moved a little, so that the bars of the two level sets do not cover each other.
         shift = 0.008 * sweep.temperatures[-1] * (-1 if is_filled else 1)
         grid = [temperature + shift for temperature in sweep.temperatures]
-        returns.append(_floor_guide(rows[0], ink=name, words=f"random floor, {words}"))
-        returns += _curve(grid, [(row.mean, row.sem) for row in rows], name, words, is_filled=is_filled)
-        played = [(row.entropy_played, float("nan")) for row in rows]
-        entropies += _curve(grid, played, name, f"{words}, nats,", is_filled=is_filled)
+        returns.append(_floor_guide(rows[0], ink=name))
+        returns += _curve(grid, [(row.mean, row.sem) for row in rows], name, is_filled=is_filled)
+        entropies += _curve(grid, [(row.entropy_played, NAN) for row in rows], name, is_filled=is_filled)
     shown = {"return": returns}
     if sweep.gaps:
         gaps = [(row.gap, row.gap_sem) for row in sweep.gaps]
-        shown[_GAP_LABEL] = [
-            *_gap_guides(sweep.gaps[0].floor_gap),
-            *_curve(sweep.temperatures, gaps, "merged", "gap"),
-        ]
-    shown["entropy played (nats)"] = entropies
+        guides = _gap_guides(sweep.gaps[0].floor_gap)
+        shown[_GAP_LABEL] = [*guides, *_curve(sweep.temperatures, gaps, "merged")]
+    shown[_ENTROPY_LABEL] = entropies
     low, high = padded(sweep.temperatures, part=0.06)
-    x = Scale(low=low, high=high, label="temperature (0 greedy, 1 sampled)")
     run = name_text(f"{sweep.run.game}, {sweep.run.name_in_game}")
     return described_figure(
         "sweep",
-        [
-            PanelSpec(
-                title="",
-                summary=f"{label} over temperature",
-                x=x,
-                y=Scale.of_shapes(shapes, "y", label=label, starts_at_zero=shapes is entropies),
-                shapes=tuple(shapes),
-            )
-            for label, shapes in shown.items()
-        ],
+        _panels(shown, Scale(low=low, high=high, label="temperature (0 greedy, 1 sampled)")),
         title=f"{run}: bars and bands are one SE over levels",
         legend=[
             LegendEntry(words=levels_words(each), ink=each, is_filled=each == "test") for each in level_sets
@@ -164,26 +133,30 @@ def _training_panels(curve: TrainingCurve) -> list[PanelSpec]:
     returns: list[Shape] = [_floor_guide(training)]
     if logged:
         x, y = zip(*logged, strict=True)
-        returns.append(CurveMark(x=x, y=y, ink="floor", tip="in-loop mean"))
+        returns.append(CurveMark(x=x, y=y, ink="floor"))
     gaps = _gap_guides(curve.gaps[0].floor_gap)
     deltas: list[Shape] = [GuideLine(at=0.0, across="y", kind="zero")]
     for rule in curve.rules:
         rows = [row for row in curve.gaps if row.rule == rule]
         thousands, ink = [(row.at or 0) / 1e3 for row in rows], rule_ink(rule)
         far = [(row.delta.value, row.delta.se) for row in held_out if row.rule == rule]
-        returns += _curve(thousands, [(row.train, row.train_sem) for row in rows], ink, rule)
-        gaps += _curve(thousands, [(row.gap, row.gap_sem) for row in rows], ink, rule)
-        deltas += _curve(thousands, far, ink, rule)
+        returns += _curve(thousands, [(row.train, row.train_sem) for row in rows], ink)
+        gaps += _curve(thousands, [(row.gap, row.gap_sem) for row in rows], ink)
+        deltas += _curve(thousands, far, ink)
     low, high = padded(
         [*((row.at or 0) / 1e3 for row in curve.gaps), *(step for step, _ in logged)], part=0.04
     )
     shown = {"return on training levels": returns, _GAP_LABEL: gaps, "held-out return − floor": deltas}
+    first, *others = _panels(shown, Scale(low=low, high=high, label="environment steps (thousands)"))
+    return [replace(first, title=name_text(curve.name)), *others]
+
+
+def _panels(shown: Mapping[str, Sequence[Shape]], x: Scale) -> list[PanelSpec]:
+    """One panel for each quantity; only an entropy's axis starts at zero."""
     return [
         PanelSpec(
-            title=name_text(curve.name) if shapes is returns else "",
-            summary=f"{curve.name}: {label} over training",
-            x=Scale(low=low, high=high, label="environment steps (thousands)"),
-            y=Scale.of_shapes(shapes, "y", label=label),
+            x=x,
+            y=Scale.of_shapes(shapes, "y", label=label, starts_at_zero=label == _ENTROPY_LABEL),
             shapes=tuple(shapes),
         )
         for label, shapes in shown.items()
@@ -191,43 +164,25 @@ def _training_panels(curve: TrainingCurve) -> list[PanelSpec]:
 
 
 def _curve(
-    x: Sequence[float],
-    values: Sequence[tuple[float, float]],
-    ink: str,
-    words: str,
-    *,
-    is_filled: bool = True,
+    x: Sequence[float], values: Sequence[tuple[float, float]], ink: str, *, is_filled: bool = True
 ) -> list[Shape]:
     """A line through values, each with a bar of its standard error where it has one."""
     marks = [
-        PointMark(
-            x=at,
-            y=value,
-            ink=ink,
-            tip=f"{words} at {at:g}: {mean_sem(value, se).plain}",
-            is_filled=is_filled,
-            interval=interval_of(value, se),
-        )
+        PointMark(x=at, y=value, ink=ink, is_filled=is_filled, interval=interval_of(value, se))
         for at, (value, se) in zip(x, values, strict=True)
     ]
-    return [CurveMark(x=tuple(x), y=tuple(value for value, _ in values), ink=ink, tip=""), *marks]
+    return [CurveMark(x=tuple(x), y=tuple(value for value, _ in values), ink=ink), *marks]
 
 
-def _floor_guide(row: ComparisonRow, *, ink: str = "", words: str = "random floor") -> GuideLine:
+def _floor_guide(row: ComparisonRow, *, ink: str = "") -> GuideLine:
     """The floor with a band of one standard error."""
-    return GuideLine(
-        at=row.floor,
-        across="y",
-        kind="floor",
-        tip=f"{words}: {mean_sem(row.floor, row.floor_sem).plain}",
-        band=interval_of(row.floor, row.floor_sem),
-        ink=ink,
-    )
+    band = interval_of(row.floor, row.floor_sem)
+    return GuideLine(at=row.floor, across="y", kind="floor", band=band, ink=ink)
 
 
 def _gap_guides(floor_gap: float) -> list[Shape]:
     """Zero, and the floor's own gap."""
     return [
         GuideLine(at=0.0, across="y", kind="zero"),
-        GuideLine(at=floor_gap, across="y", kind="floor train", tip=f"floor's own gap: {floor_gap:+.2f}"),
+        GuideLine(at=floor_gap, across="y", kind="floor train"),
     ]

@@ -7,15 +7,13 @@ renderers, `print_figure` (matplotlib) and `page_figure` (inline SVG), decide ho
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 from gapfloor.escape import clean_text
 from gapfloor.report.figures.inks import rule_ink
-from gapfloor.report.text_templates import read_template
+from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero", "link"]
@@ -36,8 +34,6 @@ class Scale:
     """Positions and words; None for round numbers, an empty tuple for none."""
     has_names: bool = False
     """Whether the ticks are names of things (games, rules) instead of numbers."""
-    is_slanted: bool = False
-    """Whether long names stand at an angle above the panel."""
 
     @classmethod
     def of_shapes(
@@ -69,27 +65,11 @@ class PointMark:
     x: float
     y: float
     ink: str
-    tip: str
+    tip: str = ""
+    """What the page says of it."""
     is_filled: bool = True
     interval: tuple[float, float] | None = None
     along: Literal["x", "y"] = "y"
-
-
-@dataclass(frozen=True)
-class Dot:
-    """One of many points."""
-
-    x: float
-    y: float
-    tip: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DotCloud:
-    """Many points of one kind."""
-
-    ink: str
-    dots: tuple[Dot, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +79,7 @@ class CurveMark:
     x: tuple[float, ...]
     y: tuple[float, ...]
     ink: str
-    tip: str
+    tip: str = ""
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
 
@@ -121,32 +101,16 @@ class GuideLine:
     label: str = ""
 
 
-@dataclass(frozen=True)
-class Diagonal:
-    """The line where x equals y."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TileMark:
-    """A coloured square of one unit with a letter."""
-
-    x: float
-    y: float
-    shade: int
-    letter: str
-    tip: str
-
-
-Shape = PointMark | DotCloud | CurveMark | GuideLine | Diagonal | TileMark
+Shape = PointMark | CurveMark | GuideLine
 
 
 @dataclass(frozen=True, kw_only=True)
 class PanelSpec:
     """One drawing area."""
 
-    title: str
-    summary: str
-    """What the panel shows, for those who do not see it."""
+    title: str = ""
+    summary: str = ""
+    """What the panel shows, for those who do not see the page."""
     x: Scale
     y: Scale
     shapes: tuple[Shape, ...]
@@ -186,24 +150,29 @@ class FigureSpec:
 
 
 def described_figure(
-    kind: str, panels: Iterable[PanelSpec], *, legend: Iterable[LegendEntry] = (), **changes: Any
+    kind: str,
+    panels: Iterable[PanelSpec],
+    *,
+    legend: Iterable[LegendEntry] = (),
+    rows: int = 0,
+    **changes: Any,
 ) -> FigureSpec:
-    """The figure that `templates/figures.toml` describes, with these panels and what depends on the data."""
-    layout = _layouts()[kind]
-    described = {**(_layouts()[layout["like"]] if "like" in layout else {}), **layout, **changes}
+    """The figure that `templates/figures.toml` describes, with these panels and what depends on the data.
+
+    A panel of names has so many `rows`, each of which adds to its height.
+    """
+    layouts = read_tables("figures.toml")
+    layout = layouts[kind]
+    described = {**(layouts[layout["like"]] if "like" in layout else {}), **layout, **changes}
     entries = (LegendEntry(**entry) for entry in described.pop("legend", ()))
     described = {"name": kind, "title": "", **described}
     described.pop("like", None)
     if method := described.pop("method", ""):
         described["caption"] = described["caption"][method]
-    for pair in ("size", "inches"):
-        described[pair] = tuple(described[pair])
+    for name, more in zip(("size", "inches"), described.pop("row", (0.0, 0.0)), strict=True):
+        width, height = described[name]
+        described[name] = (width, height + more * rows)
     return FigureSpec(panels=tuple(panels), legend=(*legend, *entries), **described)
-
-
-@cache
-def _layouts() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(read_template("figures.toml"))
 
 
 def rules_legend(rules: Iterable[str]) -> list[LegendEntry]:

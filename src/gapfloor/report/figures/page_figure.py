@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from html import escape
 
 from gapfloor.escape import clean_text
-from gapfloor.report.figures.inks import INKS, SHADES
+from gapfloor.report.figures.inks import INKS
 from gapfloor.report.figures.model import (
     CurveMark,
-    Diagonal,
-    DotCloud,
-    FigureSpec,
     GuideLine,
     LegendEntry,
     PanelSpec,
     PointMark,
     Shape,
-    TileMark,
 )
 
 _GUIDES = {
@@ -54,11 +50,6 @@ class _Frame:
         return self.bottom - _part(value, scale.low, scale.high) * (self.bottom - self.top)
 
 
-def render_panels(spec: FigureSpec) -> list[str]:
-    """One SVG per panel."""
-    return [panel_svg(panel, size=spec.size) for panel in spec.panels]
-
-
 def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = False) -> str:
     """A panel as a drawing that scales with its box; a strip has no grid and little room around it."""
     width, height = size
@@ -67,8 +58,6 @@ def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = F
         width += left
     top = _top_margin(panel)
     bottom = 20.0 if is_strip else 22.0 + 16.0 * bool(panel.x.label)
-    if panel.x.is_slanted:
-        bottom = 6.0
     frame = _Frame(panel, left, width - 10.0, top, height - bottom)
     parts = _axes(frame, is_strip=is_strip, width=width, height=height)
     for shape in panel.shapes:
@@ -100,25 +89,17 @@ def _left_margin(panel: PanelSpec) -> float:
 
 
 def _top_margin(panel: PanelSpec) -> float:
-    if panel.x.is_slanted:
-        # Slanted names need their length's height.
-        return 24.0 + 5.4 * max((len(text) for _, text in panel.x.ticks_shown()), default=0)
     has_labels = any(isinstance(shape, GuideLine) and shape.label for shape in panel.shapes)
     return 18.0 if has_labels else 10.0
 
 
 def _axes(frame: _Frame, *, is_strip: bool, width: float, height: float) -> list[str]:
     panel, parts = frame.panel, []
-    if not panel.x.is_slanted:
-        for value, words in panel.x.ticks_shown(5):
-            x = frame.x(value)
-            if not (is_strip or panel.x.has_names):
-                parts.append(_line(x, frame.top, x, frame.bottom, "grid"))
-            parts.append(_text(x, frame.bottom + 14, words))
-    else:
-        for value, words in panel.x.ticks_shown():
-            place = f"translate({frame.x(value) + 3:.1f},{frame.top - 6:.1f}) rotate(-55)"
-            parts.append(f'<text class="tick" transform="{place}">{_words(words)}</text>')
+    for value, words in panel.x.ticks_shown(5):
+        x = frame.x(value)
+        if not (is_strip or panel.x.has_names):
+            parts.append(_line(x, frame.top, x, frame.bottom, "grid"))
+        parts.append(_text(x, frame.bottom + 14, words))
     for value, words in panel.y.ticks_shown(4):
         y = frame.y(value)
         if panel.y.has_names:
@@ -142,27 +123,7 @@ def _axes(frame: _Frame, *, is_strip: bool, width: float, height: float) -> list
 def _shape(frame: _Frame, shape: Shape) -> list[str]:
     if isinstance(shape, PointMark):
         return _point(frame, shape)
-    if isinstance(shape, DotCloud):
-        style = f"dot {INKS[shape.ink].css}"
-        return [
-            _ink_svg(
-                shape.ink,
-                frame.x(dot.x),
-                frame.y(dot.y),
-                f'class="{style}" data-tip="{_words(dot.tip)}"',
-                2.8,
-            )
-            for dot in shape.dots
-        ]
-    if isinstance(shape, CurveMark):
-        return _curve(frame, shape)
-    if isinstance(shape, GuideLine):
-        return _guide(frame, shape)
-    if isinstance(shape, Diagonal):
-        scale = frame.panel.x
-        low, high = max(scale.low, frame.panel.y.low), min(scale.high, frame.panel.y.high)
-        return [_line(frame.x(low), frame.y(low), frame.x(high), frame.y(high), "zero")] if low < high else []
-    return [_tile(frame, shape)]
+    return _curve(frame, shape) if isinstance(shape, CurveMark) else _guide(frame, shape)
 
 
 def _point(frame: _Frame, mark: PointMark) -> list[str]:
@@ -221,16 +182,6 @@ def _guide(frame: _Frame, guide: GuideLine) -> list[str]:
         anchor = "start" if part < 0.08 else ("end" if part > 0.92 else "middle")
         parts.append(_text(at, frame.top - 5, guide.label, anchor=anchor, kind="tick strong"))
     return parts
-
-
-def _tile(frame: _Frame, tile: TileMark) -> str:
-    half_x, half_y = (frame.x(1) - frame.x(0)) / 2 - 1, (frame.y(-1) - frame.y(0)) / 2 - 1
-    x, y = frame.x(tile.x), frame.y(tile.y)
-    return (
-        f'<g data-tip="{_words(tile.tip)}"><rect class="class k{tile.shade % len(SHADES)}" x="{x - half_x:.1f}" '
-        f'y="{y - half_y:.1f}" width="{2 * half_x:.1f}" height="{2 * half_y:.1f}" rx="4"/>'
-        f"{_text(x, y + 4, tile.letter, kind='letter')}</g>"
-    )
 
 
 def _mark_svg(ink: str, x: float, y: float, *, is_filled: bool, attributes: str) -> str:

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
-from gapfloor.report.figures.inks import GREY, INKS, SHADES
+from gapfloor.report.figures.inks import GREY, INKS
 from gapfloor.report.figures.model import (
     CurveMark,
-    Diagonal,
-    DotCloud,
     FigureSpec,
     GuideLine,
     LegendEntry,
@@ -26,7 +24,6 @@ from gapfloor.report.figures.model import (
     PointMark,
     Scale,
     Shape,
-    TileMark,
 )
 
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
@@ -155,53 +152,28 @@ def _draw_panel(axes: Any, panel: PanelSpec) -> None:
     axes.set_ylim(panel.y.low, panel.y.high)
     _draw_scale(axes.xaxis, panel.x)
     _draw_scale(axes.yaxis, panel.y)
-    if any(isinstance(shape, Diagonal) for shape in panel.shapes):
-        axes.set_aspect("equal")
     title = "\n".join(filter(None, (panel.title, *panel.subtitle)))
     if title:
-        # Without a place matplotlib looks for one at every drawing: only labels above the panel can be in the way.
-        y = None if panel.x.is_slanted else 1.0
-        axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True, y=y)
-    if any(isinstance(shape, TileMark) for shape in panel.shapes):
-        axes.tick_params(length=0)
-        for side in axes.spines.values():
-            side.set_visible(False)
+        # Without a place matplotlib looks for one at every drawing.
+        axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True, y=1.0)
 
 
 def _draw_scale(axis: Any, scale: Scale) -> None:
     axis.set_label_text(scale.label)
     ticks = scale.ticks_shown()
     axis.set_ticks([value for value, _ in ticks], [words for _, words in ticks])
-    if scale.is_slanted:
-        axis.tick_top()
-        for label in axis.get_ticklabels():
-            label.set(rotation=55, ha="left", fontsize=7)
 
 
 def _draw(axes: Any, shape: Shape) -> None:
-    import matplotlib.pyplot as plt
-
     if isinstance(shape, PointMark):
         _draw_point(axes, shape)
-    elif isinstance(shape, DotCloud):
-        ink = INKS[shape.ink]
-        axes.scatter(
-            [dot.x for dot in shape.dots], [dot.y for dot in shape.dots], s=7, marker=_MARKERS[ink.shape],
-            color=ink.colour, alpha=0.5, lw=0,
-        )  # fmt: skip
     elif isinstance(shape, CurveMark):
         ink = INKS[shape.ink]
         axes.plot(shape.x, shape.y, ink.dash, color=ink.colour, lw=1.2)
         if shape.low:
             axes.fill_between(shape.x, shape.low, shape.high, color=ink.colour, alpha=0.2, lw=0)
-    elif isinstance(shape, GuideLine):
-        _draw_guide(axes, shape)
-    elif isinstance(shape, Diagonal):
-        axes.axline((0, 0), slope=1, color="black", lw=0.6)
     else:
-        colour = SHADES[shape.shade % len(SHADES)]
-        axes.add_patch(plt.Rectangle((shape.x - 0.46, shape.y - 0.44), 0.92, 0.88, color=colour))
-        axes.text(shape.x, shape.y, shape.letter, ha="center", va="center", fontsize=7.5)
+        _draw_guide(axes, shape)
 
 
 def _draw_point(axes: Any, mark: PointMark) -> None:

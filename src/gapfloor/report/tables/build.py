@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
-from gapfloor.analysis.leaked import LeakedGap
-from gapfloor.errors import unknown_name
-from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
-from gapfloor.report.tables import rows as table_rows
+from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import Use, columns_named
-from gapfloor.report.tables.rows import TableData, records_of_main_budget
+from gapfloor.report.tables.rows import records_of_main_budget, rows_of
 from gapfloor.report.tables.words import Words, filled
-from gapfloor.report.text_templates import read_template
-from gapfloor.tables.cells import is_number
+from gapfloor.report.text_templates import read_tables
+from gapfloor.tables.cells import Raw, is_number
 from gapfloor.tables.column import BLANK, Column
 from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
 
@@ -37,32 +32,18 @@ class Tables:
         return next((table for table in self.tables if table.name == name), None)
 
 
-def build_tables(
-    findings: Findings,
-    *,
-    cka: Sequence[CkaRecord] = (),
-    hyperparameters: Mapping[str, Mapping[str, Any]] | None = None,
-    leaked: Sequence[LeakedGap] = (),
-    name: str = "the data",
-    extra: Sequence[str] = (),
-) -> Tables:
+def build_tables(source: ReportSource, *, extra: Sequence[str] = ()) -> Tables:
     """The paper's tables for these data: one of unmask, tiers, sweep, gap, full and res per budget.
 
     A table of the main budget has the paper's plain name; unmask, tiers, sweep and merged_argmax of other budgets end
     in the budget, and gap, full and res always do (gap8m, full8m, res25m). `extra` names those of `EXTRA_TABLES` that
     are wanted; they come last.
     """
-    for each in extra:
-        if each not in EXTRA_TABLES:
-            raise unknown_name("table", each, EXTRA_TABLES)
-    data = TableData(
-        findings=findings, cka=cka, hyperparameters=hyperparameters or {}, leaked=leaked, name=name
-    )
     made = [
-        _table(kind, layout, data, about)
-        for kind, layout in _layouts().items()
+        _table(kind, layout, source, about)
+        for kind, layout in read_tables("tables.toml").items()
         if kind in extra or "extra" not in layout
-        for about in _subjects(kind, layout, data)
+        for about in _subjects(kind, layout, source)
     ]
     return Tables(
         _with_unique_names(table for table in made if isinstance(table, Table)),
@@ -70,21 +51,16 @@ def build_tables(
     )
 
 
-@cache
-def _layouts() -> dict[str, Any]:
-    return tomllib.loads(read_template("tables.toml"))
-
-
-def _subjects(kind: str, layout: Mapping[str, Any], data: TableData) -> list[Any]:
+def _subjects(kind: str, layout: Mapping[str, Any], source: ReportSource) -> list[Any]:
     """What a table is made for: each budget, each game, or the whole study."""
-    findings = data.findings
+    findings = source.findings
     if kind == "gap2x2":
         # Every game that was trained at several budgets has one; that of the hardest game has the plain name.
         hardest = findings.hardest_env()
         others = [env for env in findings.all_envs if env != hardest and len(findings.places_of(env)) > 1]
         return [hardest, *others] if hardest else [""]
     if kind == "ckacontrol":
-        return [next((record.budget for record in records_of_main_budget(data)), "")]
+        return [next((record.budget for record in records_of_main_budget(source)), "")]
     if "{at}" not in layout["title"]:
         return [""]
     if kind == "merged_argmax":
@@ -96,48 +72,32 @@ def _subjects(kind: str, layout: Mapping[str, Any], data: TableData) -> list[Any
     return findings.main_first
 
 
-def _table(kind: str, layout: Mapping[str, Any], data: TableData, about: Any) -> Table | Missing | None:
-    findings = data.findings
-    rows, without = getattr(table_rows, kind)(data, about) if about is not None else ([], [])
-    words = Words(data, about, rows)
-    is_made = bool([row for row in rows if not isinstance(row, RuleLine)])
-    if not is_made:
+def _table(kind: str, layout: Mapping[str, Any], source: ReportSource, about: Any) -> Table | Missing | None:
+    findings = source.findings
+    rows, without = rows_of(kind, source, about)
+    words = Words(source, about, rows)
+    bodies = [row for row in rows if not isinstance(row, RuleLine)]
+    if not bodies:
         title = "Both rules, both level sets" if kind == "gap2x2" else filled(layout["title"], words).plain
         name = "gap2x2" if kind == "gap2x2" else filled(layout["name"], words).plain
         why = layout.get("missing")
         return Missing(name, title, filled(why, words).plain) if why else None
-    chosen, groups = _columns(_of_method(layout["columns"], findings), words)
-    chosen, groups = _without_empty_rules(chosen, groups, rows)
-    found = [column.value(row, column.use) for row in _bodies(rows) for column in chosen]
+    columns, groups = _columns(_of_method(layout["columns"], findings), words)
+    columns, groups = _without_empty_rules(columns, groups, bodies)
+    found = [column.value(row, column.use) for row in bodies for column in columns]
     found = list({id(row): row for row in found if hasattr(row, "status")}.values())
     words = replace(words, found=found)
-    columns = [_headed(column, words) for column in chosen]
-    cells: list[Any] = [
-        row if isinstance(row, RuleLine) else tuple(column.entry(row) for column in columns) for row in rows
-    ]
-    notes = (
-        [f"Left out for lack of {layout['lack']}: {', '.join(without)}."]
-        if without and "lack" in layout
-        else []
-    )
+    notes = [f"Left out for lack of {layout['lack']}: {', '.join(without)}."] if without else []
     if "note" in layout:
         told = words[layout["note"][1:-1]]
         notes += [told] if isinstance(told, str) else told
-    if layout.get("drop"):
-        kept = [at for at, column in enumerate(columns) if column.align == "l" or _has_number(cells, at)]
-        if not any(columns[at].align == "r" for at in kept):
-            return None
-        dropped = [column.title for at, column in enumerate(columns) if at not in kept]
-        notes += [f"Left out because the data do not allow it: {', '.join(dropped)}."] if dropped else []
-        columns, cells = [columns[at] for at in kept], [tuple(row[at] for at in kept) for row in cells]
-        layout = {"size": "scriptsize", "separation": "2.5pt", "is_wide": True, **layout}
     is_exploratory = any(row.status == "exploratory" for row in found)
-    return Table(
+    table = Table(
         name=filled(layout["name"], words).plain,
         title=filled(layout["title"], words).plain,
         caption=filled(_of_method(layout["caption"], findings), words),
-        columns=tuple(columns),
-        rows=tuple(cells),
+        columns=tuple(_headed(column, words) for column in columns),
+        rows=tuple(rows),
         groups=tuple(
             ColumnGroup(filled(title, replace(words, rule=rule)), first, last)
             for title, rule, first, last in groups
@@ -148,6 +108,30 @@ def _table(kind: str, layout: Mapping[str, Any], data: TableData, about: Any) ->
         status=layout.get("status", "exploratory" if is_exploratory else ""),
         is_wide=layout.get("is_wide", False),
     )
+    return _without_empty_columns(table) if layout.get("drop") else table
+
+
+def _without_empty_columns(table: Table) -> Table | None:
+    """The table without columns of numbers that hold none; None if no number is left."""
+    kept = [
+        at
+        for at, column in enumerate(table.columns)
+        if column.align == "l" or any(_is_numeric(row[at].raw[0]) for row in table.body)
+    ]
+    if all(table.columns[at].align == "l" for at in kept):
+        return None
+    dropped = [column.title for at, column in enumerate(table.columns) if at not in kept]
+    notes = [f"Left out because the data do not allow it: {', '.join(dropped)}."] if dropped else []
+    return replace(
+        table,
+        columns=tuple(table.columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in table.body),
+        notes=(*table.notes, *notes),
+    )
+
+
+def _is_numeric(value: Raw) -> bool:
+    return isinstance(value, int | float) and is_number(value)
 
 
 #: A heading over columns: its template, its rule, and the first and last column.
@@ -187,18 +171,10 @@ def _without_empty_rules(
     if not groups or groups[-1][1] != columns[0].use.findings.secondary or groups[-1][3] != len(columns) - 1:
         return columns, groups
     first = groups[-1][2]
-    if any(_is_found(column, row) for column in columns[first:] for row in _bodies(rows)):
+    found = (column.value(row, column.use) for column in columns[first:] for row in rows)
+    if any(value is not None and value is not BLANK for value in found):
         return columns, groups
     return columns[:first], groups[:-1]
-
-
-def _is_found(column: Column, row: Any) -> bool:
-    found = column.value(row, column.use)
-    return found is not None and found is not BLANK
-
-
-def _bodies(rows: Sequence[Any]) -> Iterator[Any]:
-    return (row for row in rows if not isinstance(row, RuleLine))
 
 
 def _headed(column: Column, words: Words) -> Column:
@@ -210,11 +186,6 @@ def _headed(column: Column, words: Words) -> Column:
     heading = filled(column.title, replace(words, rule=rule), column.tex)
     csv = tuple(name.replace("RULE", spelt).replace("CUT", rule) for name in column.csv)
     return replace(column, title=heading.plain, tex=heading.tex_source, csv=csv)
-
-
-def _has_number(rows: Sequence[Any], at: int) -> bool:
-    values = (row[at].raw[0] for row in rows)
-    return any(isinstance(value, int | float) and is_number(value) for value in values)
 
 
 def _of_method(entry: Any, findings: Findings) -> Any:

@@ -1,16 +1,13 @@
-"""The rows of each table of a report, in order: places, rows of the analysis, or records of what surrounds it.
-
-A function is named after its table and gets what the tables are made from and the budget (or the game) of the table. It
-returns the rows, with lines between them, and the names of the games that lack what the table needs.
-"""
+"""The rows of each table of a report, in order: places, rows of the analysis, or records of what surrounds it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gapfloor.analysis.leaked import LeakedGap
+from gapfloor.analysis.rows import Row
 from gapfloor.audit.ledger.entries import load_ledger
 from gapfloor.escape import escape_tex
 from gapfloor.report.cka_input import CkaRecord, seed_means
@@ -20,31 +17,16 @@ from gapfloor.report.findings import (
     TEST,
     TRAIN,
     Env,
-    Findings,
     GameFindings,
     at_budget,
     steps_of,
 )
+from gapfloor.report.source import ReportSource
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import has_scale, score_range
-from gapfloor.tables.cells import Cell
-from gapfloor.tables.column import Text
+from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine
-
-Rows = tuple[list[Any], list[str]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableData:
-    """What the tables are made from."""
-
-    findings: Findings
-    cka: Sequence[CkaRecord] = ()
-    hyperparameters: Mapping[str, Mapping[str, Any]]
-    leaked: Sequence[LeakedGap] = ()
-    name: str = "the data"
-    """Of the store or file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,53 +42,46 @@ class FloorGap:
     n: None = None
 
 
-def unmask(data: TableData, budget: str) -> Rows:
-    """The games with a held-out return under the primary rule."""
-    primary = data.findings.primary
-    return _split(data.findings.places(budget), lambda place: place.comparison(primary, TEST))
+#: Tables of places: what a place must have. The other places are named below the table.
+_NEEDED: dict[str, Callable[[GameFindings], object]] = {
+    "unmask": lambda place: place.comparison(place.findings.primary, TEST),
+    "tiers": lambda place: place.screen,
+    "sweep": lambda place: place.screen and place.screen.sweep,
+    "merged": lambda place: place.screen,
+    "merged_argmax": lambda place: place.comparison(MERGED, TEST),
+    "gap": lambda place: place.gap(place.findings.primary),
+}
 
 
-def tiers(data: TableData, budget: str) -> Rows:
-    """The games with a screen."""
-    return _split(data.findings.places(budget), lambda place: place.screen)
+def rows_of(kind: str, source: ReportSource, about: Any) -> tuple[list[Any], list[str]]:
+    """The rows of a table, with lines between them, and the names of the games that lack what it needs.
 
-
-def sweep(data: TableData, budget: str) -> Rows:
-    """The games with a screen under several cuts."""
-    rows, without = tiers(data, budget)
-    return [place for place in rows if place.screen.sweep], without
-
-
-def merged(data: TableData, budget: str) -> Rows:
-    """The games with a screen at every budget; the main budget comes first, as in the paper."""
-    blocks, without = [], []
-    for each in data.findings.main_first:
-        rows, lacking = tiers(data, each)
-        blocks.append(rows)
-        without += [f"{name}{at_budget(each)}" for name in lacking]
+    `about` is the budget of the table, or its game.
+    """
+    if kind not in _NEEDED:
+        return list(_ROWS[kind](source, about)), []
+    # The merged entropies of all budgets are one table; the main budget comes first, as in the paper.
+    is_merged = kind == "merged"
+    blocks: list[list[Any]] = []
+    without: list[str] = []
+    for budget in source.findings.main_first if is_merged else [about]:
+        places = source.findings.places(budget)
+        blocks.append([place for place in places if _NEEDED[kind](place)])
+        lacking = (place.name for place in places if not _NEEDED[kind](place))
+        without += [f"{name}{at_budget(budget)}" if is_merged else name for name in lacking]
     return _ruled(blocks), without
 
 
-def merged_argmax(data: TableData, budget: str) -> Rows:
-    """The games played under the merged rule."""
-    return _split(data.findings.places(budget), lambda place: place.comparison(MERGED, TEST))
-
-
-def gap(data: TableData, budget: str) -> Rows:
-    """The games with a gap under the primary rule."""
-    return _split(data.findings.places(budget), lambda place: place.gap(data.findings.primary))
-
-
-def pooled(data: TableData, budget: str) -> Rows:
+def _pooled(source: ReportSource, budget: str) -> list[Any]:
     """The games with a gap at several budgets, at each."""
-    places = [data.findings.places_of(env) for env in data.findings.all_envs]
+    places = [source.findings.places_of(env) for env in source.findings.all_envs]
     several = [place for of_game in places if len(of_game) > 1 for place in of_game]
-    return [place for place in several if place.gap(data.findings.primary)], []
+    return [place for place in several if place.gap(source.findings.primary)]
 
 
-def floor(data: TableData, budget: str) -> Rows:
+def _floor(source: ReportSource, budget: str) -> list[Any]:
     """Every game on both level sets, a block per budget."""
-    findings = data.findings
+    findings = source.findings
     return _ruled(
         [
             place.at(level_set=level_set)
@@ -115,36 +90,36 @@ def floor(data: TableData, budget: str) -> Rows:
             if any(place.comparison(rule, level_set) for rule in findings.two_rules)
         ]
         for budget in findings.budgets
-    ), []
+    )
 
 
-def full(data: TableData, budget: str) -> Rows:
+def _full(source: ReportSource, budget: str) -> list[Any]:
     """Every agent of every game."""
-    return [place.at(agent=agent) for place in data.findings.places(budget) for agent in place.agents], []
+    return [place.at(agent=agent) for place in source.findings.places(budget) for agent in place.agents]
 
 
-def res(data: TableData, budget: str) -> Rows:
+def _res(source: ReportSource, budget: str) -> list[Any]:
     """Every agent of every game, with a little air between games."""
     rows: list[Any] = []
-    for place in data.findings.places(budget):
+    for place in source.findings.places(budget):
         agents = [place.at(agent=agent) for agent in place.agents]
         rows += [*agents, RuleLine("addlinespace")] if agents else []
-    return rows, []
+    return rows
 
 
-def cobbe(data: TableData, budget: str) -> Rows:
+def _cobbe(source: ReportSource, budget: str) -> list[Any]:
     """Every game with a normalised score, a block per budget, then the means over games."""
-    findings = data.findings
+    findings = source.findings
     blocks = [[place for place in findings.places(each) if _has_score(place)] for each in findings.budgets]
     means = [GameFindings(findings, Env(SUITE, ""), each) for each in findings.budgets]
-    return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else []), []
+    return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else [])
 
 
-def gap2x2(data: TableData, game: Env) -> Rows:
+def _gap2x2(source: ReportSource, game: Env) -> list[Any]:
     """One game at each of its budgets under both rules, with the floor's own difference."""
     blocks: list[list[Any]] = []
-    for place in data.findings.places_of(game):
-        found: list[Any] = [row for rule in data.findings.two_rules if (row := place.gap(rule))]
+    for place in source.findings.places_of(game):
+        found: list[Any] = [row for rule in source.findings.two_rules if (row := place.gap(rule))]
         train, test = place.floor(TRAIN), place.floor(TEST)
         if found and train and test:
             found.append(
@@ -154,12 +129,12 @@ def gap2x2(data: TableData, game: Env) -> Rows:
                 )
             )  # fmt: skip
         blocks.append(found)
-    return _ruled(blocks), []
+    return _ruled(blocks)
 
 
-def references(data: TableData, budget: str) -> Rows:
+def _references(source: ReportSource, budget: str) -> list[Any]:
     """Held-out comparisons with stricter references, then with the published maximum of each game and rule."""
-    findings = data.findings
+    findings = source.findings
     rows = [
         row
         for row in findings.results.reference_comparisons
@@ -173,19 +148,14 @@ def references(data: TableData, budget: str) -> Rows:
                 row, reference="R_max", floor=maximum, floor_sem=NAN, delta=Estimate(value=row.mean - maximum),
                 decision=replace(row.decision, call="not tested", p_adjusted=NAN),
             )  # fmt: skip
-    return [*rows, *maxima.values()], []
+    return [*rows, *maxima.values()]
 
 
-def leaks(data: TableData, budget: str) -> Rows:
-    """Gaps with and without leaked levels."""
-    return list(data.leaked), []
-
-
-def ckacontrol(data: TableData, budget: str) -> Rows:
+def _ckacontrol(source: ReportSource, budget: str) -> list[Any]:
     """The means over seeds of every game and agent with controls, at the main budget if it has any."""
-    findings = data.findings
+    findings = source.findings
     groups: dict[tuple[str, str], list[CkaRecord]] = {}
-    for record in records_of_main_budget(data):
+    for record in records_of_main_budget(source):
         if record.A == record.A:
             groups.setdefault((record.game, record.agent), []).append(record)
     games = [env.game for env in findings.all_envs]
@@ -195,50 +165,16 @@ def ckacontrol(data: TableData, budget: str) -> Rows:
         game, agent = key
         return _place_in(games, game), game, _place_in(agents, agent.lower()), agent
 
-    return [seed_means(groups[key]) for key in sorted(groups, key=order)], []
+    return [seed_means(groups[key]) for key in sorted(groups, key=order)]
 
 
-def records_of_main_budget(data: TableData) -> list[CkaRecord]:
+def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
     """The CKA results of the main budget, or of the first one that has any."""
-    budgets = [record.budget for record in data.cka]
-    wanted = data.findings.main_budget if data.findings.main_budget in budgets else next(iter(budgets), "")
-    return [record for record in data.cka if record.budget == wanted]
-
-
-def other_method(data: TableData, budget: str) -> Rows:
-    """The same comparisons and gaps by the other method."""
-    other = data.findings.results.other_method
-    return [*other.floor_comparisons, *other.gaps] if other else [], []
-
-
-def sensitivity(data: TableData, budget: str) -> Rows:
-    """What other estimators say."""
-    return [row for row in data.findings.results.sensitivity if row.rule in data.findings.two_rules], []
-
-
-def multiverse(data: TableData, budget: str) -> Rows:
-    """The calls that can be tested under another choice."""
-    return [row for row in sensitivity(data, budget)[0] if row.n_choices], []
-
-
-def agent_differences(data: TableData, budget: str) -> Rows:
-    """Differences between agents."""
-    return [row for row in data.findings.results.encoders if row.rule in data.findings.two_rules], []
-
-
-def rule_differences(data: TableData, budget: str) -> Rows:
-    """Differences between rules; of the merged rule only on held-out levels."""
-    return [row for row in data.findings.results.pairs if row.rule != MERGED or row.quantity == "test"], []
-
-
-def audit(data: TableData, budget: str) -> Rows:
-    """The audited code bases, in the order of the paper's table."""
-    return sorted(load_ledger(), key=lambda entry: entry.audit_row), []
-
-
-def commits(data: TableData, budget: str) -> Rows:
-    """The audited code bases."""
-    return list(load_ledger()), []
+    budgets = [record.budget for record in source.cka]
+    wanted = (
+        source.findings.main_budget if source.findings.main_budget in budgets else next(iter(budgets), "")
+    )
+    return [record for record in source.cka if record.budget == wanted]
 
 
 #: How hyperparameters of the trainer's header are named in a table; others keep their own name.
@@ -255,9 +191,9 @@ _NOT_SHOWN = {"micro_batch", "inference_batch"}
 _REWARDS = {"raw": "none", "cleanrl": "normalized, clipped to ±10"}
 
 
-def hyper(data: TableData, budget: str) -> Rows:
+def _hyper(source: ReportSource, budget: str) -> list[Any]:
     """Hyperparameters, name and value; a value that differs between budgets names them."""
-    by_budget = {name: data.hyperparameters[name] for name in sorted(data.hyperparameters, key=steps_of)}
+    by_budget = {name: source.hyperparameters[name] for name in sorted(source.hyperparameters, key=steps_of)}
     known = {name for values in by_budget.values() for name in values}
     rows = []
     for name in (*_HYPERPARAMETERS, *sorted(known - set(_HYPERPARAMETERS) - _NOT_SHOWN)):
@@ -269,11 +205,10 @@ def hyper(data: TableData, budget: str) -> Rows:
             continue
         if len(texts) > 1 and name != "budget_steps":
             texts = [f"{text} ({each})" for each, text in shown.items()]
-        label = Text(_HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize()))
-        plain = "; ".join(texts)
-        tex = _power_of_ten(escape_tex(plain))
-        rows.append((Cell(label.plain, label.tex, (name,)), Cell(plain, tex, (plain,))))
-    return [list(row) for row in rows], []
+        label = _HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize())
+        value = "; ".join(texts)
+        rows.append([text_cell(label, raw=name), text_cell(value, tex=_power_of_ten(escape_tex(value)))])
+    return rows
 
 
 def _value_text(name: str, value: Any) -> str:
@@ -296,24 +231,7 @@ def _scientific(value: float) -> str:
 
 
 def _power_of_ten(tex: str) -> str:
-    parts = tex.split(r"$\times$10\textasciicircum{}")
-    if len(parts) == 1:
-        return tex
-    head, _, factor = parts[0].rpartition(" ")
-    exponent, _, rest = parts[1].partition(" ")
-    return f"{head} ${factor}\\times10^{{{exponent}}}$ {rest}".strip()
-
-
-def _split(places: Iterable[GameFindings], needed: Callable[[GameFindings], object]) -> Rows:
-    """The places that have what is needed, and the names of the others."""
-    found: list[Any] = []
-    without: list[str] = []
-    for place in places:
-        if needed(place):
-            found.append(place)
-        else:
-            without.append(place.name)
-    return found, without
+    return re.sub(r"([\d.]+)\$\\times\$10\\textasciicircum\{\}(-?\d+)", r"$\1\\times10^{\2}$", tex)
 
 
 def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
@@ -332,3 +250,39 @@ def _has_score(place: GameFindings) -> bool:
 
 def _place_in(names: Sequence[str], name: str) -> int:
     return names.index(name) if name in names else len(names)
+
+
+def _of_two_rules(source: ReportSource, rows: Iterable[Row]) -> list[Any]:
+    return [row for row in rows if row.rule in source.findings.two_rules]
+
+
+def _other_method(source: ReportSource, budget: str) -> list[Any]:
+    """The same comparisons and gaps by the other method."""
+    other = source.findings.results.other_method
+    return [*other.floor_comparisons, *other.gaps] if other else []
+
+
+#: The rows of the other tables. Of the merged rule, rules are compared on held-out levels only.
+_ROWS: dict[str, Callable[[ReportSource, Any], Iterable[Any]]] = {
+    "pooled": _pooled,
+    "floor": _floor,
+    "full": _full,
+    "res": _res,
+    "cobbe": _cobbe,
+    "gap2x2": _gap2x2,
+    "references": _references,
+    "leaks": lambda source, about: source.leaked,
+    "ckacontrol": _ckacontrol,
+    "other_method": _other_method,
+    "sensitivity": lambda source, about: _of_two_rules(source, source.findings.results.sensitivity),
+    "multiverse": lambda source, about: (
+        row for row in _of_two_rules(source, source.findings.results.sensitivity) if row.n_choices
+    ),
+    "agent_differences": lambda source, about: _of_two_rules(source, source.findings.results.encoders),
+    "rule_differences": lambda source, about: (
+        row for row in source.findings.results.pairs if row.rule != MERGED or row.quantity == TEST
+    ),
+    "audit": lambda source, about: sorted(load_ledger(), key=lambda entry: entry.audit_row),
+    "commits": lambda source, about: load_ledger(),
+    "hyper": _hyper,
+}

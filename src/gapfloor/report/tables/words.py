@@ -11,32 +11,21 @@ from typing import Any
 
 from gapfloor.analysis.rows import AgentRow, ComparisonRow, GapRow, ScoreRow
 from gapfloor.audit.ledger.entries import count_ledger, load_ledger
-from gapfloor.report.findings import MERGED, TRAIN, Env, Findings, at_budget, rule_title
+from gapfloor.report.findings import MERGED, TRAIN, Env, Findings, at_budget
+from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS
-from gapfloor.report.tables.rows import TableData
+from gapfloor.report.text_templates import read_tables
 from gapfloor.statistics.normalised import has_scale, score_range
 from gapfloor.tables.cells import count_word, counted
 from gapfloor.tables.column import Text
 from gapfloor.tables.table import RuleLine
 
-_INTERVALS = {
-    "paper": "its 95% bootstrap interval",
-    "recommended": "the interval at the level at which Holm's procedure tested it (with fewer than {} runs: an "
-    "interval over their episodes, for these runs only)",
-}
-_CALLS = {
-    "paper": "above or below if the Holm-adjusted Welch p is below {:g}",
-    "recommended": "above or below if the interval excludes zero (family-wise level {:g})",
-}
-_OTHER_INTERVALS = {"paper": "95% bootstrap interval", "recommended": "Student's 95% interval"}
-_BY_OTHER = {"paper": "the paper's tests", "recommended": "the recommended tests"}
-
 
 @dataclass(frozen=True)
 class Words:
-    """The words of one table; `words["runs"]` is made by the function of that name in `_WORDS`."""
+    """The words of one table; `words["runs"]` is made by the function of that name in `_WORDS`, or is the method's."""
 
-    data: TableData
+    source: ReportSource
     about: Any
     """The budget of the table, or its game."""
     rows: Sequence[Any] = ()
@@ -47,12 +36,15 @@ class Words:
     """The rule of the column or group that is named."""
 
     def __getitem__(self, name: str) -> Any:
-        return _WORDS[name](self)
+        if name in _WORDS:
+            return _WORDS[name](self)
+        plan = self.findings.plan
+        return read_tables("method_words.toml")[plan.floor_method][name].format(plan=plan)
 
     @property
     def findings(self) -> Findings:
         """The results."""
-        return self.data.findings
+        return self.source.findings
 
     @property
     def budget(self) -> str:
@@ -75,6 +67,11 @@ def _over(words: Words) -> str:
     primary = words.findings.primary
     counts = {row.n for row in words.found if isinstance(row, ComparisonRow) and row.rule == primary}
     return str(counts.pop()) if len(counts) == 1 else "n"
+
+
+def _over_agents(words: Words) -> str:
+    findings = words.findings
+    return ", pooled over agents" if findings.plan.pooled and len(findings.source.agents) > 1 else ""
 
 
 def _runs(words: Words) -> str:
@@ -130,7 +127,7 @@ def _constants(words: Words) -> str:
 def _by(words: Words) -> str:
     other = words.findings.results.other_method
     names = dict.fromkeys((other.floor_method, other.gap_method)) if other else ()
-    return " and ".join(_BY_OTHER[name] for name in names)
+    return " and ".join(read_tables("method_words.toml")[name]["tests"] for name in names)
 
 
 def _seeds(words: Words) -> str:
@@ -163,10 +160,10 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
     "slug": lambda words: words.findings.slug(words.budget),
     "end": _end,
     "game": lambda words: words.findings.name(words.about),
-    "over_agents": lambda words: words.findings.over_agents,
+    "over_agents": _over_agents,
     "primary": lambda words: words.findings.primary,
     "rule": lambda words: words.rule,
-    "Rule": lambda words: rule_title(words.rule),
+    "Rule": lambda words: words.rule[:1].upper() + words.rule[1:],
     "letter": lambda words: words.rule[:1],
     "rules": lambda words: " and ".join(f"{rule} ({rule[:1]})" for rule in words.findings.two_rules),
     "same_draws": lambda words: " on the same level draws" if words.findings.same_draws else "",
@@ -175,17 +172,6 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
     "runs_of_games": _runs_of_games,
     "draws": _draws,
     "floor_episodes": _floor_episodes,
-    "interval": lambda words: _INTERVALS[words.findings.plan.floor_method].format(
-        words.findings.plan.least_runs
-    ),
-    "interval_kind": lambda words: {"paper": "95% CI", "recommended": "interval"}[
-        words.findings.plan.floor_method
-    ],
-    "interval_words": lambda words: _OTHER_INTERVALS[words.findings.plan.floor_method],
-    "agents_test": lambda words: {"paper": "Welch's test", "recommended": "Behrens and Fisher's test"}[
-        words.findings.plan.floor_method
-    ],
-    "call": lambda words: _CALLS[words.findings.plan.floor_method].format(words.findings.plan.alpha),
     "untested": lambda words: _any(
         words, lambda row: getattr(row, "call", "") == "not tested", ", n.t. if nothing was tested"
     ),
@@ -227,7 +213,7 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
     "corrections": lambda words: [
         f"* {entry.name}, corrected: {entry.correction}" for entry in load_ledger() if entry.is_corrected
     ],
-    "no_hyperparameters": lambda words: f"{words.data.name} holds no checkpoints whose headers would say",
+    "no_hyperparameters": lambda words: f"{words.source.name} holds no checkpoints whose headers would say",
 }
 
 

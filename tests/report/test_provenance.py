@@ -9,7 +9,7 @@ import pytest
 
 import small_stores
 from gapfloor.analysis.episodes import Inputs, tidy
-from gapfloor.report.same_draws import floor_on_same_draws
+from gapfloor.report.provenance import floor_on_same_draws
 
 pytestmark = pytest.mark.fast
 

@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gapfloor.result_data import ResultData
-from gapfloor.tables.cells import counted
-from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal
-
-__all__ = ["ReadableResult", "ReportResult", "Table", "counted", "table_of"]
 
 
 class ReadableResult(ResultData):

@@ -1,12 +1,11 @@
-"""Figures about actions: entropy raw and merged, entropy during training, and which actions have the same effect."""
+"""Figures about actions: entropy raw and merged, and entropy during training."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from gapfloor.analysis.rows import ScreenRow
-from gapfloor.engines.procgen import ACTION_NAMES
-from gapfloor.report.figure_data import GameActionClasses, SeedCurve
+from gapfloor.report.entropy_curves import SeedCurve
 from gapfloor.report.figures.inks import series_ink
 from gapfloor.report.figures.model import (
     CurveMark,
@@ -17,7 +16,6 @@ from gapfloor.report.figures.model import (
     PointMark,
     Scale,
     Shape,
-    TileMark,
     described_figure,
     name_text,
     names_scale,
@@ -44,16 +42,12 @@ def entropy_figure(findings: Findings, budget: str) -> FigureSpec | None:
     for at, (game, row) in enumerate(rows):
         shapes += _entropy_marks(game, row, -float(at))
     panel = PanelSpec(
-        title="",
         summary="Raw and merged entropy by game",
         x=Scale(low=0.0, high=maximum * 1.03, label="entropy (nats)"),
         y=names_scale([game for game, _ in rows]),
         shapes=tuple(shapes),
     )
-    n_rows = len(rows)
-    return described_figure(
-        "entropy", [panel], size=(380.0, 84.0 + 26.0 * n_rows), inches=(5.2, 0.9 + 0.32 * n_rows)
-    )
+    return described_figure("entropy", [panel], rows=len(rows))
 
 
 def _entropy_marks(game: str, row: ScreenRow, y: float) -> list[Shape]:
@@ -103,15 +97,14 @@ def _training_panel(findings: Findings, curves: Sequence[SeedCurve], agents: Seq
     shapes: list[Shape] = [GuideLine(at=cut, across="y", kind="cut") for cut in findings.plan.cuts]
     shapes += [GuideLine(at=screen.maximum, across="y", kind="maximum")] if screen else []
     for curve in curves:
-        errors = list(zip(curve.mean, curve.sem, strict=True)) if curve.n > 1 else []
         shapes.append(
             CurveMark(
                 x=curve.steps,
                 y=curve.mean,
                 ink=series_ink(agents.index(curve.agent)),
                 tip=f"{agent_name(curve.agent)} (n = {curve.n}): {curve.mean[0]:.2f} → {curve.mean[-1]:.2f} nats",
-                low=tuple(mean - error for mean, error in errors),
-                high=tuple(mean + error for mean, error in errors),
+                low=curve.low,
+                high=curve.high,
             )
         )
     end = max(curve.steps[-1] for curve in curves)
@@ -127,50 +120,5 @@ def _training_panel(findings: Findings, curves: Sequence[SeedCurve], agents: Seq
             ticks=tuple((tick, steps_text(tick)) for tick in nice_ticks(0.0, end, 4)),
         ),
         y=Scale.of_shapes(shapes, "y", label="policy entropy (nats)"),
-        shapes=tuple(shapes),
-    )
-
-
-def classes_figure(classes: Sequence[GameActionClasses], games: Sequence[str]) -> FigureSpec:
-    """Which actions have the same effect: one row per game; games with other actions have a panel of their own."""
-    order = {game: at for at, game in enumerate(games)}
-    groups: dict[tuple[str, ...], list[GameActionClasses]] = {}
-    for entry in sorted(classes, key=lambda entry: (order.get(entry.game, len(order)), entry.game)):
-        # Data that do not name their actions are of ProcGen.
-        groups.setdefault(entry.action_names or tuple(ACTION_NAMES), []).append(entry)
-    most_rows = max(map(len, groups.values()))
-    most_actions = max(len(entry.labels) for entry in classes)
-    return described_figure(
-        "classes",
-        [_classes_panel(rows, names) for names, rows in groups.items()],
-        size=(30.0 * most_actions + 60.0, 30.0 * most_rows + 110.0),
-        inches=(1.2 + 0.36 * most_actions, 0.9 + 0.3 * most_rows),
-    )
-
-
-def _classes_panel(rows: Sequence[GameActionClasses], action_names: Sequence[str]) -> PanelSpec:
-    n_actions = max(len(entry.labels) for entry in rows)
-    names = [action_names[at] if at < len(action_names) else str(at) for at in range(n_actions)]
-    shapes: list[Shape] = []
-    for at, entry in enumerate(rows):
-        for action, label in enumerate(entry.labels):
-            share = f"; taken on {entry.shares[action]:.0%} of steps" if action < len(entry.shares) else ""
-            tip = f"{entry.game}: {names[action]} is in class {label + 1}{share}"
-            shapes.append(
-                TileMark(x=float(action), y=-float(at), shade=label, letter=str(label + 1), tip=tip)
-            )
-    return PanelSpec(
-        title="",
-        summary="Classes of actions with the same effect",
-        x=Scale(
-            low=-0.6,
-            high=n_actions - 0.4,
-            ticks=tuple((float(at), name_text(name)) for at, name in enumerate(names)),
-            has_names=True,
-            is_slanted=True,
-        ),
-        y=names_scale(
-            [f"{name_text(entry.game)}: {len(set(entry.labels))}" for entry in rows], low=0.4, high=0.6
-        ),
         shapes=tuple(shapes),
     )

@@ -1,0 +1,174 @@
+"""What is tested: the runs of one condition compared with a reference, or their training levels with held-out ones.
+
+A comparison keeps the samples behind it, so that either method can test it, also again without a run or a draw. The
+tests of one family are called together, and a row is written for each call.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from gapfloor.analysis.grouping import Place, RunName, RunSample
+from gapfloor.analysis.planned_study import PlannedStudy, families_of
+from gapfloor.analysis.rows import Decision
+from gapfloor.plan.model import Method
+from gapfloor.statistics.conventions import NAN
+from gapfloor.tables.cells import counted
+
+Families = Sequence[Sequence["Compared"]]
+AnyCompared = TypeVar("AnyCompared", bound="Compared")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Called:
+    """What one method says of one comparison within its family."""
+
+    decision: Decision
+    found: Any
+    """What the method found, of which the row is made."""
+    is_possible: bool
+    """Whether something could be tested, whatever came of it."""
+    p_equivalent: float = NAN
+    """p of the family's equivalence tests after Holm's correction."""
+
+
+@dataclass(frozen=True)
+class Compared(ABC):
+    """One comparison, before anything is tested."""
+
+    context: PlannedStudy
+    labels: dict[str, Any]
+    """The labels of the row."""
+    family: str
+    runs: dict[RunName, tuple[RunSample, ...]]
+    """The samples of each run: one, or two (training and held-out levels) for a gap."""
+    floors: tuple[RunSample | None, ...]
+    """The reference on the same level sets."""
+    distinct: dict[RunName, tuple[RunSample, ...]]
+    """The runs without copies."""
+
+    #: What a value above and below zero is called.
+    words: ClassVar[tuple[str, str]]
+
+    @property
+    @abstractmethod
+    def method(self) -> Method:
+        """The plan's method for such comparisons."""
+
+    @staticmethod
+    @abstractmethod
+    def called_by_paper(family: Sequence[Any]) -> list[Called]:
+        """The calls of a family by the paper's tests."""
+
+    @staticmethod
+    @abstractmethod
+    def called_by_recommended(family: Sequence[Any]) -> list[Called]:
+        """The calls of a family by the recommended tests (docs/methods.md)."""
+
+    @abstractmethod
+    def row(self, called: Called) -> Any:
+        """The row of the comparison."""
+
+    @property
+    def place(self) -> Place:
+        """Game, mode and budget."""
+        return Place(*(self.labels[name] for name in Place._fields))
+
+    @property
+    def seed(self) -> int:
+        """The seed of the row, which no other row has."""
+        return int(self.labels["seed"])
+
+    @cached_property
+    def samples(self) -> list[RunSample]:
+        """Every sample of every run."""
+        return [sample for samples in self.runs.values() for sample in samples]
+
+    @property
+    def n_copies(self) -> int:
+        """Runs that repeat another one."""
+        return len(self.runs) - len(self.distinct)
+
+    @property
+    def has_enough_runs(self) -> bool:
+        """Whether the plan allows a test of so many different runs."""
+        return len(self.distinct) >= self.context.plan.least_runs
+
+    @property
+    def number_of_runs(self) -> str:
+        """How many different runs there are, in words."""
+        return counted(len(self.distinct), "run")
+
+    def called(
+        self, call: Any, p_adjusted: float, family_size: int, *, reason: str, found: Any, **more: Any
+    ) -> Called:
+        """A call with its place in the family; without one there is no p either."""
+        p = NAN if call == "not tested" else p_adjusted
+        decision = Decision(
+            call=call, p_adjusted=float(p), family=self.family, family_size=family_size, reason=reason
+        )
+        return Called(decision=decision, found=found, **more)
+
+    def without_run(self: AnyCompared, name: RunName) -> AnyCompared:
+        """The comparison without one of its runs; intervals are not for use."""
+        runs, distinct = (
+            {key: samples for key, samples in found.items() if key != name}
+            for found in (self.runs, self.distinct)
+        )
+        return replace(self, context=self.context.for_calls, runs=runs, distinct=distinct)
+
+    def without_draw(self: AnyCompared, draw: str) -> AnyCompared | None:
+        """The comparison without a draw; None where no run has the draw or nothing could be tested without it."""
+        floors = [floor for floor in self.floors if floor is not None]
+        if not any(draw in sample.draws for sample in self.samples):
+            return None
+        if not (self.has_enough_runs and all(_can_lose(each, draw) for each in (*self.samples, *floors))):
+            return None
+        runs = {
+            name: tuple(sample.without_draw(draw) for sample in samples)
+            for name, samples in self.runs.items()
+        }
+        return replace(
+            self,
+            context=self.context.for_calls,
+            runs=runs,
+            floors=tuple(floor and floor.without_draw(draw) for floor in self.floors),
+            distinct={name: runs[name] for name in self.distinct},
+        )
+
+
+def in_families(found: Sequence[AnyCompared]) -> list[list[AnyCompared]]:
+    """Comparisons by the families in which their tests are corrected."""
+    families = families_of(found, lambda one: (one.family, one.place.mode))
+    return [[found[i] for i in members] for members in families]
+
+
+def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[Called]:
+    """The calls of one family by a method (the plan's)."""
+    first = family[0]
+    call = first.called_by_recommended if (method or first.method) == "recommended" else first.called_by_paper
+    return call(family)
+
+
+def called_rows(families: Families, *, method: Method | None = None) -> tuple[Any, ...]:
+    """A row per comparison, with the calls of one method (the plan's)."""
+    rows = (
+        one.row(called)
+        for family in families
+        for one, called in zip(family, calls_of(family, method), strict=True)
+    )
+    return families[0][0].context.in_order(rows) if families else ()
+
+
+def _can_lose(sample: RunSample, draw: str) -> bool:
+    """Whether two episodes remain without a draw; in a census, and of several networks, the parts are not draws."""
+    if draw not in sample.draws:
+        return True
+    remaining = np.count_nonzero(sample.draw != sample.draws.index(draw))
+    return not sample.is_census and sample.network_means.size < 2 and remaining > 1
