@@ -23,7 +23,7 @@ from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
-from gapfloor.play.references import UNIFORM, check_references
+from gapfloor.play.references import UNIFORM, check_references, needs_network
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
@@ -83,7 +83,8 @@ def play_policies(
     if len(protocol.engines) != len(entrants):
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
-    recorded = {} if asked.backend else recorded_backends(store)
+    has_networks = any(entrants.values()) or any(map(needs_network, references))
+    recorded = recorded_backends(store) if has_networks and not asked.backend else {}
     chosen = backend_for(recorded, asked.backend)
     for engine in protocol.engines:
         if not is_prepared:
