@@ -12,22 +12,19 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 
+from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, tail_p
 from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
-from gapfloor.statistics.clustered import (
-    clustered_sem,
-    crossed_gap,
-    crossed_mean,
-    level_matrix,
-)
+from gapfloor.statistics.clustered import clustered_sem
+from gapfloor.statistics.conventions import NO_PAIR
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gaps import combine_fisher
+from gapfloor.statistics.level_crossing import crossed_gap, crossed_mean, level_table
 from gapfloor.statistics.power import equivalence_unreachable, minimum_detectable_effect
-from gapfloor.statistics.random_effects import random_effects_mean
-from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import equivalence_p, t_interval
 from welch_arrays import welch
 
@@ -158,7 +155,7 @@ def levels(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
             ).p  # fmt: skip
             one.append(p[0] < 0.05)
             combined.append(combine_fisher(p) < 0.05)
-            first, second = level_matrix(train), level_matrix(test)
+            first, second = level_table(train), level_table(test)
             assert first is not None
             assert second is not None
             crossed.append(crossed_gap(first, second).p < 0.05)
@@ -168,11 +165,30 @@ def levels(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
         yield _rate(f"crossed gap rejects, level share {share}", crossed, (0.04 if share else 0.0, 0.06))
 
 
-def sign_flip(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
-    """The sign-flip test is exact: its size is the largest multiple of its smallest p below .05."""
-    for n in (6, 12):
-        hits = [sign_flip_test(rng.standard_normal(n), rng=rng).p <= 0.05 for _ in range(replicates)]
-        yield _rate(f"sign flip rejects, n={n}", hits, math.floor(0.05 * 2 ** (n - 1)) / 2 ** (n - 1))
+def two_parts(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
+    """Behrens and Fisher's test next to Banerjee's interval, at Holm's first of eight steps and with few runs.
+
+    Floor errors and differences are in standard errors of the mean over runs.
+    """
+    for n, floor_error in ((4, 0.5), (4, 1.0), (5, 1.0), (6, 0.5), (6, 1.0)):
+        quantiles = special.stdtrit([n - 1, N_FLOOR - 1], 0.05 / 16)
+        for difference in (0.0, 6.0):
+            size = (replicates, 8)
+            estimate = np.abs(difference + math.hypot(1, floor_error) * rng.standard_normal(size))
+            runs = rng.chisquare(n - 1, size) / (n - 1)
+            floor = floor_error**2 * rng.chisquare(N_FLOOR - 1, size) / (N_FLOOR - 1)
+            known, zero = RunsMean(estimate, np.sqrt(runs), n - 1, n, NO_PAIR), np.zeros(size)
+            p = 2 * tail_p(known, FloorMean(zero, np.sqrt(floor), zero, N_FLOOR - 1), sign=1)
+            rejected = {
+                "Behrens-Fisher": p < 0.05 / 8,
+                "Banerjee": estimate**2 > runs * quantiles[0] ** 2 + floor * quantiles[1] ** 2,
+            }
+            for name, each in rejected.items():
+                where = f"n={n}, floor error {floor_error:g}"
+                if difference:
+                    yield _rate(f"{name} finds {difference:g}, {where}", each, None)
+                else:
+                    yield _rate(f"{name}, any false call of 8, {where}", each.any(axis=1), (0.0, 0.05))
 
 
 def floor_sem(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
@@ -203,27 +219,11 @@ def paired_delta(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
                 (ease[played] + own[r][played] + shift[r] + rng.standard_normal(N_FLOOR), played)
                 for r in range(6)
             ]
-            matrix = level_matrix(runs, floor=floor, equal_weights=True)
-            assert matrix is not None
-            found = crossed_mean(matrix)
-            hits.append(found.p < 0.05)
+            table = level_table(runs, floor)
+            assert table is not None
+            weights = np.full_like(table.weights, 1 / table.weights.size)
+            hits.append(crossed_mean(replace(table, weights=weights)).p < 0.05)
         yield _rate(f"level-paired delta rejects, run sd {run_sd}", hits, (0.03, 0.065))
-
-
-def random_effects(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
-    """Coverage of the random-effects mean and of a new run's gap."""
-    for n in (6, 12):
-        mean, new = [], []
-        for _ in range(min(replicates, 1000)):
-            variances = rng.uniform(0.02, 0.2, n)
-            gaps = 1 + 0.5 * rng.standard_normal(n) + np.sqrt(variances) * rng.standard_normal(n)
-            found = random_effects_mean(gaps, variances)
-            low, high = t_interval(found.mean, found.se, n - 1, confidence=0.95)
-            mean.append(low <= 1 <= high)
-            truth = 1 + 0.5 * rng.standard_normal()
-            new.append(found.prediction[0] <= truth <= found.prediction[1])
-        yield _rate(f"random-effects mean covers, {n} runs", mean, (0.93, 0.96))
-        yield _rate(f"prediction interval holds a new run, {n} runs", new, (0.90, 0.97))
 
 
 def detectable(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
@@ -251,15 +251,14 @@ SECTIONS: dict[str, Callable[[int, np.random.Generator], Iterator[Rate]]] = {
     "intervals": intervals,
     "family": family,
     "levels": levels,
-    "sign_flip": sign_flip,
     "floor_sem": floor_sem,
+    "two_parts": two_parts,
     "paired_delta": paired_delta,
-    "random_effects": random_effects,
     "detectable": detectable,
 }
 
 #: Sections after removed ones keep the streams that they had, and so their numbers.
-STREAMS = {"random_effects": 8, "detectable": 9}
+STREAMS = {"floor_sem": 4, "paired_delta": 5, "detectable": 9, "two_parts": 10}
 
 
 def run(name: str, *, replicates: int, seed: int) -> list[Rate]:

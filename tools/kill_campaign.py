@@ -70,7 +70,7 @@ COMMANDS = {
     ),
     "study": (12, f"{_RUN} --workers 2"),
     "report": (12, "report store --out {folder} --formats md,csv,card,methods,html -q"),
-    "train": (4, "train bossfight --steps 512 --envs 1 --threads 1 --no-tensorboard -q --store {folder}"),
+    "train": (4, "train bossfight --steps 512 --envs 1 --threads 1 -q --store {folder}"),
     "study --ray": (4, f"{_RUN} --ray {{address}}"),
 }
 

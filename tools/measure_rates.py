@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 
 import gapfloor
-from gapfloor.training import Hyperparameters, TrainingSpec, train
-from gapfloor.training.trainer import Tick
+from gapfloor.training.hyperparameters import Hyperparameters
+from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.trainer import Tick, train
 
 AGENT = Path(__file__).parents[1] / "agents" / "starpilot-easy-impala-100k-s1"
 
@@ -35,7 +36,7 @@ def train_rate(encoder: str) -> float:
         game="starpilot", encoder=encoder, seed=1, steps=3 * hyper.batch, hyperparameters=hyper
     )
     with tempfile.TemporaryDirectory() as store:
-        train(spec, store=Path(store), observe=observe, with_tensorboard=False)
+        train(spec, store=Path(store), observe=observe)
     (before, first), (after, last) = ticks[0], ticks[-1]
     return (last - first) / (after - before)
 

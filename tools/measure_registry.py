@@ -11,10 +11,13 @@ import argparse
 import contextlib
 import functools
 import hashlib
+import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -48,13 +51,29 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _Cells = Mapping[str, StoredCell]
 
 
+@dataclass(frozen=True, repr=False)
+class MeasuredRegistry(FloorRegistry):
+    """The floors of a registry file, with what could not be measured."""
+
+    left_out: tuple[str, ...] = ()
+    """Environments of the registry file that could not be made, each with the reason."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `registry.json`."""
+        return {**super().to_dict(), **({"left_out": list(self.left_out)} if self.left_out else {})}
+
+    def sentences(self) -> list[str]:
+        """How much there is, and what is left out."""
+        return [*super().sentences(), *(f"Left out: {sentence}" for sentence in self.left_out)]
+
+
 def measure_registry(
     path: str | Path,
     *,
     store: str | Path,
     workers: int | None = None,
     progress: Callable[[str], None] | bool | None = None,
-) -> FloorRegistry:
+) -> MeasuredRegistry:
     """The floors of every environment that a registry file lists; run it again to do only what is missing.
 
     Args:
@@ -84,8 +103,9 @@ def measure_registry(
         tell(f"{place} of {len(wanted)}, {group.family}: {game} {group.mode}".rstrip())
         play = functools.partial(_play, store=opened, workers=workers, cost=cost)
         entries.append(_measure(group, game, play=play))
-    registry = FloorRegistry(tuple(entries), left_out=tuple(left_out.values()))
-    write_text_atomically(opened.root / "results" / "registry.json", registry.to_json())
+    registry = MeasuredRegistry(tuple(entries), left_out=tuple(left_out.values()))
+    text = json.dumps(registry.to_dict(), indent=1, allow_nan=False) + "\n"
+    write_text_atomically(opened.root / "results" / "registry.json", text)
     write_text_atomically(opened.root / "results" / "registry.csv", registry_csv(registry))
     return registry
 

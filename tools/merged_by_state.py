@@ -4,7 +4,7 @@
     python tools/merged_by_state.py heist agents-public/heist-baseline-*/checkpoint.safetensors --levels 1000:1100
 
 The rule `merged` has one partition per game. This script asks the engine in every state: it clones the state, tries
-each action for five steps, as `gapfloor calibrate` does, and sums probabilities over actions that are equivalent there.
+each action for five steps like `gapfloor calibrate`, and sums probabilities over actions that are equivalent there.
 Each level is played once, which is enough for rules without randomness. It prints mean and standard error over levels.
 """
 

@@ -138,7 +138,12 @@ def commands(study: Mapping[str, Any], written: Mapping[str, Path]) -> Iterator[
     """One `gapfloor evaluate` for each game, agent and budget whose files are all there."""
     how = study["evaluation"]
     shared = ["--rules", ",".join(how["rules"]), "--draws", ",".join(map(str, how["draws"]))]
-    for name in ("episodes", "slots", "probe", "backend"):  # one burn-in episode per slot is what the command plays
+    for name in (
+        "episodes",
+        "slots",
+        "probe",
+        "backend",
+    ):  # one burn-in episode per slot is what the command plays
         shared += [f"--{name}", str(how[name])]
     for source in study["sources"]:
         groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}

@@ -65,7 +65,7 @@ def _played(game: str, draws: range) -> float:
     cells = [
         CellSpec(spec, Run(reference="uniform"), "uniform", "uniform", "train", TRAIN, draw) for draw in draws
     ]
-    plays = player.play(CellPlay(cell, None, False) for cell in cells)
+    plays = player.play(CellPlay(cell) for cell in cells)
     return float(sum(outcome.length for play in plays for outcome in play.finished()))
 
 

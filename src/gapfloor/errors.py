@@ -7,7 +7,7 @@ prints the message without a traceback; bugs in gapfloor keep theirs (see `gapfl
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from traceback import FrameSummary
 
 
@@ -72,6 +72,13 @@ def nearest_names(name: str, known: Iterable[str]) -> str:
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error for a name that is not in a closed set, with the nearest names."""
     return UsageError(f"Unknown {kind} '{name}': {nearest_names(name, known)}")
+
+
+def refuse_repeats(kind: str, named: Sequence[object]) -> None:
+    """Refuse a list in which something is named twice."""
+    for each in named:
+        if list(named).count(each) > 1:
+            raise UsageError(f"The {kind} '{each}' is named twice: name each {kind} once.")
 
 
 class LevelWarning(UserWarning):

@@ -1,6 +1,8 @@
 """Files that a user names as input: refused in one sentence where they cannot be read, before anything hangs.
 
-A named pipe would wait for a writer for ever, and a path can contain anything when it comes from a file.
+A named pipe would wait for a writer for ever, and a path can contain anything when it comes from a file. Policy files
+are read once: one that is checked under its path and then opened again by another reader can change in between, and two
+readers can understand one file differently. Loaders check these bytes, load from them and hash them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gapfloor.disk_errors import describe_disk_error, shortened
-from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.errors import GapfloorError, PolicyError, UsageError
+
+#: The largest policy file that is read. Policies of RL are far smaller; a sparse file of terabytes is not a policy.
+MOST_FILE_BYTES = 4 << 30
+
+#: What the contents of a file may always take in memory, however small the file is.
+ALWAYS_ALLOWED_BYTES = 256 << 20
+
+#: How much larger than its file the contents may be. Tensors hardly compress, so ten times is already generous.
+MOST_GROWTH = 10
 
 
 def check_input_file(path: str | Path, *, error: type[GapfloorError] = UsageError) -> Path:
@@ -45,6 +56,32 @@ def read_input_text(
         return read_input_bytes(path, error=error, most_bytes=most_bytes).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as failure:
         raise error(f"{shortened(os.fspath(path))} is not text in UTF-8 ({failure}).") from None
+
+
+def read_policy_file(path: Path) -> bytes:
+    """The bytes of a policy's file."""
+    return read_input_bytes(path, error=PolicyError, most_bytes=MOST_FILE_BYTES)
+
+
+def check_growth(n_bytes: int, file_bytes: int, *, what: str) -> None:
+    """Refuse contents that would take far more memory than the file has bytes, before room is made for them."""
+    if n_bytes > max(ALWAYS_ALLOWED_BYTES, MOST_GROWTH * file_bytes):
+        raise PolicyError(
+            f"{what} would take {size_in_words(n_bytes)} of memory when unpacked, although the file has only "
+            f"{size_in_words(file_bytes)}: it is damaged or was made to fill the memory, so it is not read."
+        )
+
+
+def size_in_words(n_bytes: int) -> str:
+    """A size for a sentence.
+
+    >>> size_in_words(6_400_000_000), size_in_words(812)
+    ('6.4 GB', '812 bytes')
+    """
+    for unit, size in (("GB", 10**9), ("MB", 10**6)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.3g} {unit}"
+    return f"{n_bytes} bytes"
 
 
 @contextlib.contextmanager

@@ -48,12 +48,10 @@ class Form(NamedTuple):
     """How values are written."""
 
     not_finite: Callable[[float], Any]
-    only_init: bool = True
-    """Whether fields are left out that the dataclass computes."""
     drops_none: bool = False
 
 
-_DOCUMENT = Form(lambda value: None, only_init=False)
+_DOCUMENT = Form(lambda value: None)
 _EXACT = Form(str)
 TABLE = Form(float, drops_none=True)
 
@@ -101,13 +99,13 @@ def written(value: Any, form: Form) -> Any:
 
 @cache
 def _written_fields(kind: Any, form: Form) -> tuple[tuple[str, bool], ...] | None:
-    """The fields of a dataclass, each with whether it is left out where it is None; None for any other type."""
+    """The given fields of a dataclass, each with whether it is left out where it is None; None for any other type."""
     if not dataclasses.is_dataclass(kind):
         return None
     return tuple(
         (field.name, form.drops_none or (form is _DOCUMENT and "absent_if_none" in field.metadata))
         for field in dataclasses.fields(kind)
-        if field.init or not form.only_init
+        if field.init
     )
 
 

@@ -27,7 +27,11 @@ def this_place() -> str:
 
 def start_time(process: int) -> str:
     """When a process of this place began, in ticks of the kernel: a number that is used again begins later."""
-    return _field_of_stat(Path(f"/proc/{process}/stat"), 19)
+    try:
+        # The fields after the name, which may contain anything.
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
 
 
 def is_running(place: str, process: int, *, started: str = "") -> bool | None:
@@ -44,11 +48,3 @@ def is_running(place: str, process: int, *, started: str = "") -> bool | None:
     except PermissionError:
         pass
     return started in ("", start_time(process))
-
-
-def _field_of_stat(path: Path, number: int) -> str:
-    """A field of the kernel's description of a process, counted after the name, which may contain anything."""
-    try:
-        return path.read_text().rpartition(")")[2].split()[number]
-    except (OSError, IndexError):
-        return ""

@@ -12,8 +12,8 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator, Mapping
-from importlib.machinery import PathFinder
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,13 +28,32 @@ _COMPILED = (".pyx", ".pxi", ".pxd")
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
-def put_folder_on_path() -> None:
+class _CurrentFolder:
+    """Finds modules in one folder, after everything that is installed.
+
+    An entry of `sys.path` would do that too, but libraries look there for packages that announce themselves (torch
+    imports every "torch.backends" of a .dist-info folder), which the user has not named.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> ModuleSpec | None:
+        """The module of this name in the folder; parts of a package are found by the package."""
+        return PathFinder.find_spec(name, [self.folder]) if path is None else None
+
+
+def find_modules_here() -> None:
     """Let modules be found in the folder where the command is typed: the user's own module imports others there.
 
     The folder comes last, so that no file in it takes the place of an installed module.
     """
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    here = os.getcwd()
+    known = {finder.folder for finder in sys.meta_path if isinstance(finder, _CurrentFolder)}
+    if not {"", here} & {*sys.path, *known}:
+        sys.meta_path.append(_CurrentFolder(here))
 
 
 def _load_from_here(name: str) -> None:
@@ -53,7 +72,7 @@ def _load_from_here(name: str) -> None:
 
 def import_from_here(module_name: str, *, named: str, error: type[GapfloorError]) -> ModuleType:
     """The module, also from the folder where the command is typed; `named` says what named it."""
-    put_folder_on_path()
+    find_modules_here()
     try:
         with clean_arguments(module_name):
             _load_from_here(module_name.partition(".")[0])

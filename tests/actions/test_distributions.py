@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import distributions as theirs
 
-from gapfloor.actions.distributions import Beta, Categoricals, Deterministic, Gaussian, SquashedGaussian
+from gapfloor.actions.distributions import Categoricals, Deterministic, Gaussian, SquashedGaussian
 from gapfloor.actions.spaces import Box, MultiDiscrete
 from gapfloor.errors import PolicyError
 
@@ -59,20 +59,6 @@ def test_a_squashed_gaussian_names_its_greedy_action_for_what_it_is() -> None:
     assert made.entropy(BOX)[0] == pytest.approx(counted, abs=0.02)
 
 
-@pytest.mark.parametrize(("alpha", "name"), [(3.0, "mode"), (0.5, "mode, or mean where there is no mode")])
-def test_a_beta_without_a_mode_plays_its_mean_and_says_so(alpha: float, name: str) -> None:
-    made = Beta(rows(alpha, 2.0), rows(2.0, 4.0))
-    assert made.mode_name == name
-    sample = np.asarray(made.sample(uniforms(2), BOX))
-    inner = theirs.Beta(torch.tensor([alpha, 2.0]), torch.tensor([2.0, 4.0]))
-    expected = LOW + inner.mean.numpy() * (HIGH - LOW)
-    assert sample.mean(axis=0) == pytest.approx(expected, abs=0.03)
-    if alpha < 1:
-        assert np.asarray(made.mode(BOX))[0] == pytest.approx(expected, abs=1e-6)
-    entropy = float(inner.entropy().sum()) + np.log(HIGH - LOW).sum()
-    assert made.entropy(BOX)[0] == pytest.approx(entropy, abs=1e-5)
-
-
 def test_parameters_from_which_nothing_can_be_drawn_are_refused() -> None:
     good = np.zeros((2, 2))
     with pytest.raises(PolicyError, match="not finite"):
@@ -81,8 +67,8 @@ def test_parameters_from_which_nothing_can_be_drawn_are_refused() -> None:
         Categoricals((good, np.zeros((3, 2))))
     with pytest.raises(PolicyError, match=r"the standard deviation .* above 0"):
         Gaussian(good, good)
-    with pytest.raises(PolicyError, match="beta in the shape"):
-        Beta(good + 1, np.ones((2, 3)))
+    with pytest.raises(PolicyError, match="deviation in the shape"):
+        Gaussian(good + 1, np.ones((2, 3)))
     with pytest.raises(PolicyError, match="one row per observation"):
         SquashedGaussian(np.zeros(3), np.ones(3))
 
@@ -98,15 +84,11 @@ def test_a_deterministic_policy_has_nothing_to_draw_from() -> None:
 @pytest.mark.parametrize("temperature", [0.25, 4.0])
 def test_a_temperature_raises_the_density_to_a_power(temperature: float) -> None:
     points = np.linspace(0.02, 0.98, 200)
-    for made, density in [
-        (Gaussian(rows(0.3, 0.3), rows(0.5, 0.5)), theirs.Normal(0.3, 0.5)),
-        (Beta(rows(3.0, 3.0), rows(2.0, 2.0)), theirs.Beta(3.0, 2.0)),
-    ]:
-        changed = made.tempered(temperature).parameters[0]
-        after = type(density)(changed[0], changed[2]).log_prob(torch.tensor(points))
-        before = density.log_prob(torch.tensor(points)) / temperature
-        difference = (after - before).numpy()
-        assert difference == pytest.approx(difference[0], abs=1e-6)  # the same up to scale
+    changed = Gaussian(rows(0.3, 0.3), rows(0.5, 0.5)).tempered(temperature).parameters[0]
+    after = theirs.Normal(changed[0], changed[2]).log_prob(torch.tensor(points))
+    before = theirs.Normal(0.3, 0.5).log_prob(torch.tensor(points)) / temperature
+    difference = (after - before).numpy()
+    assert difference == pytest.approx(difference[0], abs=1e-6)  # the same up to scale
 
 
 def test_a_mask_leaves_only_legal_values_of_each_dimension() -> None:

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gapfloor.analysis.compared_agents import ComparisonRequest, join_agents, select_agent
+from gapfloor.analysis.compared_agents import join_agents, select_agent
 from gapfloor.analysis.comparison import analyse_comparison
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.grouping import group
@@ -30,8 +30,7 @@ def study(*, levels_of_b=range(6)):
 
 
 def compared(episodes):
-    asked = ComparisonRequest(agents=("a", "b"))
-    first, second = (select_agent(episodes, asked, number, source="the table") for number in (0, 1))
+    first, second = (select_agent(episodes, agent, source="the table") for agent in ("a", "b"))
     return analyse_comparison(join_agents(first, second), plan=paper_plan())
 
 
@@ -50,4 +49,4 @@ def test_runs_on_other_levels_are_refused():
 
 def test_an_agent_that_is_not_there_is_named():
     with pytest.raises(UsageError, match="Unknown agent in the table 'c'"):
-        select_agent(study(), ComparisonRequest(agents=("c", "a")), 0, source="the table")
+        select_agent(study(), "c", source="the table")

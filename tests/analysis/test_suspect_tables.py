@@ -89,9 +89,28 @@ def test_whole_numbers_above_2_to_the_53_are_refused_or_marked(tmp_path):
     assert {row.call for row in results.floor_comparisons} == {"not tested"}
 
 
-def test_large_32_bit_returns_are_marked():
+def large_returns(kind: type, *, spread: float) -> list[str]:
+    """What is said about returns near ten million, with this standard deviation, stored as `kind`."""
     whole = table(game_rows(n_runs=3))
-    returns = pa.array((whole["episode_return"].to_numpy() * 1e7).astype(np.float32))
+    returns = whole["episode_return"].to_numpy()
+    returns = pa.array((1e7 + spread * returns / returns.std()).astype(kind))
     at = whole.column_names.index("episode_return")
     problems = analyse(whole.set_column(at, "episode_return", returns)).problems
-    assert any("32-bit" in problem.what for problem in problems)
+    return [problem.what for problem in problems if "32-bit" in problem.what]
+
+
+def test_32_bit_returns_that_lost_their_digits_are_marked():
+    (said,) = large_returns(np.float32, spread=1.0)
+    assert "near 1e+07, 32-bit numbers are 1 apart, and the returns vary by only" in said
+    assert not large_returns(np.float32, spread=1000.0)
+    assert not large_returns(np.float64, spread=1.0)
+
+
+def test_32_bit_returns_are_recognised_in_a_file_of_text(tmp_path):
+    """A frame of 32-bit numbers, written as text, is read as 64-bit numbers."""
+    rows = [
+        {**row, "episode_return": float(np.float32(1e6 + row["episode_return"] / 20))}
+        for row in game_rows(n_runs=3)
+    ]
+    pyarrow.csv.write_csv(table(rows), tmp_path / "episodes.csv")
+    assert any("32-bit" in problem.what for problem in analyse(tmp_path / "episodes.csv").problems)

@@ -10,7 +10,7 @@ import pytest
 import gapfloor
 from command_line import document_of, run
 from gapfloor.errors import UsageError
-from gapfloor.statistics.power import Effect, comparison_power
+from gapfloor.statistics.power import PlannedComparison
 from known_truth import game_rows, repeated, table
 
 pytestmark = pytest.mark.fast
@@ -27,8 +27,9 @@ def answer(numbers, **options):
 
 
 def power_of(numbers, n_runs, n_floor):
-    effect = Effect(numbers["delta"], numbers["sem"] * 6**0.5, numbers["floor_sem"] * 384**0.5)
-    return comparison_power(effect, n_runs=n_runs, n_floor=n_floor, family_size=numbers["family"])
+    run_sd, floor_sd = numbers["sem"] * 6**0.5, numbers["floor_sem"] * 384**0.5
+    planned = PlannedComparison(numbers["delta"], run_sd, floor_sd, family_size=numbers["family"])
+    return planned.power(n_runs, n_floor)
 
 
 @pytest.mark.parametrize(("numbers", "alone"), [(HEIST, None), (COINRUN, None)])
@@ -62,10 +63,8 @@ def test_the_design_is_the_plans_too(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text('name = "x"\n')
     papers = answer(BIGFISH, plan=path).design
-    effect = Effect(1.98, 0.75 * 6**0.5, 0.06 * 384**0.5)
-    power = comparison_power(
-        effect, n_runs=papers.n_runs, n_floor=papers.n_floor, method="paper", family_size=8
-    )
+    planned = PlannedComparison(1.98, 0.75 * 6**0.5, 0.06 * 384**0.5, method="paper", family_size=8)
+    power = planned.power(papers.n_runs, papers.n_floor)
     assert papers.power == power >= 0.8
 
 

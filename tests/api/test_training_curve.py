@@ -93,7 +93,7 @@ def test_the_same_call_again_plays_nothing(run, store, result):
 
 
 def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
-    assert {path.suffix for path in with_files(result, "training-curve", tmp_path).written} == {
+    assert {path.suffix for path in with_files(result, tmp_path).written} == {
         ".pdf",
         ".svg",
         ".png",

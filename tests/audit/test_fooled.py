@@ -486,3 +486,109 @@ def test_a_flag_of_an_object_that_cannot_be_read_is_taken_at_its_word(tmp_path: 
     verdict = scan(str(write_files(tmp_path, files))).verdict
     assert (verdict.rule, verdict.provenance) == (rule, "explicit-call-site")
     assert verdict.levels["rule"] == verdict.levels["provenance"] == "likely"
+
+
+AGENT_THAT_STEPS = """
+from net import Net
+
+
+class Player:
+    def __init__(self):
+        self.net = Net(64)
+
+    def reset(self):
+        self.memory = None
+
+    def step(self, obs):
+        action, _, _ = self.net.draw(obs)
+        return action
+"""
+
+
+def test_an_agent_with_reset_and_step_is_not_an_environment(tmp_path: Path):
+    """What its `step` gives back is an action, not an observation that a network answers."""
+    files = frozen("action = player.step(obs)")
+    files["player.py"] = AGENT_THAT_STEPS
+    files["evaluation.py"] = "from player import Player\nplayer = Player()\n" + files["evaluation.py"]
+    assert scan(str(write_files(tmp_path, files))).verdict.rule == "sampled"
+
+
+def test_a_method_act_that_gives_something_back_is_not_a_step(tmp_path: Path):
+    files = frozen("action, _, _ = net.draw(envs.act(obs))")
+    assert {path.action for path in scan(str(write_files(tmp_path, files))).paths} == {"action"}
+
+
+def test_a_distribution_that_draws_greedily_now_and_then_is_epsilon_greedy(tmp_path: Path):
+    files = frozen("action = distrax.EpsilonGreedy(net.body(obs), args.eps).sample(seed=0)")
+    files["evaluation.py"] = "import distrax\n" + files["evaluation.py"]
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.provenance) == ("epsilon-greedy", "unresolved")
+
+
+def test_a_random_action_next_to_something_unread_is_not_taken_for_a_baseline(tmp_path: Path):
+    files = frozen("action = spare.sample() if mystery(obs) else library.respond(obs)")
+    files["evaluation.py"] = (
+        "from elsewhere import library, mystery\nfrom gym.spaces import Discrete\nspare = Discrete(15)\n"
+    ) + files["evaluation.py"]
+    (path,) = scan(str(write_files(tmp_path, files))).paths
+    assert path.rule == "unresolved"
+
+
+def test_a_unit_test_next_to_a_script_is_not_an_evaluation(tmp_path: Path):
+    files = frozen("action, _, _ = net.draw(obs)")
+    files["run_test.py"] = (
+        "import unittest\nfrom net import Net\nfrom procgen import ProcgenEnv\n"
+        "envs = ProcgenEnv(num_envs=1, env_name='heist')\nnet = Net(64)\nobs = envs.reset()\n"
+        "envs.step(net.dist(obs).probs.argmax(-1))\n"
+    )
+    assert "run_test.py" not in {path.script for path in scan(str(write_files(tmp_path, files))).paths}
+
+
+def test_a_split_that_a_factory_never_reads_does_not_tell_environments_apart(tmp_path: Path):
+    files = {
+        "net.py": MODEL,
+        "make.py": "import gym\n\n\ndef make_env(name, mode='train'):\n    return gym.make(name)\n",
+        "main.py": (
+            "import torch\nfrom make import make_env\nfrom net import Net\n\nnet = Net(64)\n"
+            "optimizer = torch.optim.Adam(net.parameters())\n"
+            "train_env, test_env = make_env('Maze-v0'), make_env('Maze-v0', mode='test')\n"
+            "obs = train_env.reset()\n"
+            "for _ in range(1000):\n    action, logprob, _ = net.draw(obs)\n"
+            "    obs, reward, _, _ = train_env.step(action)\n"
+            "    (logprob * reward).backward()\n    optimizer.step()\n"
+            "obs = test_env.reset()\n"
+            "for _ in range(100):\n    action, _, _ = net.draw(obs)\n    obs, reward, _, _ = test_env.step(action)\n"
+        ),
+    }
+    assert scan(str(write_files(tmp_path, files))).verdict.evaluates_heldout is not True
+
+
+def test_the_mean_of_an_unread_distribution_is_likely_the_maximum(tmp_path: Path):
+    files = frozen("dist = library.respond(obs)\naction = dist.mean()")
+    files["evaluation.py"] = "from elsewhere import library\n" + files["evaluation.py"]
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.levels["rule"]) == ("argmax", "likely")
+
+
+def test_a_list_of_actions_that_became_an_array_keeps_them_through_its_methods(tmp_path: Path):
+    acting = "actions = []\nfor one in obs:\n    drawn, _, _ = net.draw(one)\n    actions.append(drawn)\n"
+    files = frozen(acting + "action = np.array(actions).transpose(1, 0, 2)")
+    files["evaluation.py"] = "import numpy as np\n" + files["evaluation.py"]
+    assert scan(str(write_files(tmp_path, files))).verdict.rule == "sampled"
+
+
+def test_a_flax_module_is_called_by_apply(tmp_path: Path):
+    files = frozen("action, _ = policy.apply(weights, obs, True, rngs={'noise': key})")
+    files["policy.py"] = (
+        "import distrax\nfrom flax import linen as nn\n\n\nclass Policy(nn.Module):\n"
+        "    def __call__(self, obs, deterministic=False):\n"
+        "        dist = distrax.Categorical(logits=nn.Dense(15)(obs))\n"
+        "        if deterministic:\n            return dist.mode(), None\n"
+        "        return dist.sample_and_log_prob(seed=self.make_rng('noise'))\n"
+    )
+    files["evaluation.py"] = (
+        "from elsewhere import key, weights\nfrom policy import Policy\npolicy = Policy()\n"
+        + files["evaluation.py"]
+    )
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.provenance) == ("argmax", "explicit-call-site")

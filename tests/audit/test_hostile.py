@@ -196,3 +196,12 @@ def test_an_unknown_commit_is_one_sentence(tmp_path: Path):
         scan(f"{tmp_path}@nope")
     with pytest.raises(UsageError, match="is not a revision"):
         scan(f"{tmp_path}@--output=x")
+
+
+def test_settings_that_a_reset_takes_as_they_were_spread_do_not_loop(tmp_path: Path):
+    text = (
+        "import gym\n\n\ndef play(**settings):\n    env = gym.make('Maze-v0')\n    obs = env.reset(settings)\n"
+        "    env.step(obs.argmax())\n\n\nif __name__ == '__main__':\n    play(level=3)\n"
+    )
+    (tmp_path / "play.py").write_text(text)
+    assert scan(str(tmp_path)).paths is not None

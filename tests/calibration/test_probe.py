@@ -15,7 +15,6 @@ from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.player import CellPlay, Player
-from gapfloor.rules import parse_rule
 
 LEVELS = LevelSet(0, 200)
 
@@ -95,7 +94,7 @@ def play_cell(*, batch, settings, game="fruitbot"):
         actor=PolicyActor(small_policies.LinearPolicy(), name="linear", space=Discrete(15), noop=4),
         n_slots=batch,
     )
-    plays = list(player.play([CellPlay(cell, parse_rule("sampled"), False, observer)]))
+    plays = list(player.play([CellPlay(cell, observer)]))
     return plays[0], observer.finish(), kept
 
 

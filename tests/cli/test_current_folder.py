@@ -81,6 +81,25 @@ def test_a_module_that_the_user_names_comes_from_the_current_folder(tmp_path: Pa
     assert done.returncode == 0, done.stderr
 
 
+def test_packages_that_announce_themselves_in_the_current_folder_are_not_imported(tmp_path: Path) -> None:
+    """torch imports what any package on the path announces as a backend, also once the user's module is found here."""
+    package = tmp_path / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[torch.backends]\nother = other:begin\n")
+    (tmp_path / "other.py").write_text("import os\nos.mkdir('it-ran')\ndef begin():\n    pass\n")
+    (tmp_path / "mine.py").write_text(
+        "import neighbour\nimport torch\ndef make():\n    return torch.nn.Linear(4, neighbour.SIZE)\n"
+    )
+    (tmp_path / "neighbour.py").write_text("SIZE = 2\n")
+    done = subprocess.run(
+        [GAPFLOOR, "evaluate", "mine:make", "--game", "gym:CartPole-v1", "--rules", "sampled", *FEW],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert not (tmp_path / "it-ran").exists()
+    assert done.returncode == 0, done.stderr
+
+
 def test_python_dash_m_gapfloor_imports_no_package_from_the_current_folder(tmp_path: Path) -> None:
     for name in ("click", "numpy", "gymnasium"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('it ran')\n")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from gapfloor import evaluate
+from gapfloor import evaluate, sweep, training_curve
 from gapfloor.api.floor import floor as measure_floor
-from gapfloor.errors import StoreError
+from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.store import Store
 
 SMALL = ["--episodes", "4", "--slots", "4", "--draws", "0", "--workers", "1"]
@@ -31,12 +31,25 @@ def test_an_address_is_refused(place):
 
 
 @pytest.mark.fast
+@pytest.mark.parametrize("place", ["/", "//", "/tmp/..", "../" * 50])
+def test_the_root_of_all_files_is_refused(place):
+    for given in (place, Path(place)):
+        with pytest.raises(StoreError, match="is the root folder of this machine"):
+            Store(given)
+
+
+@pytest.mark.fast
 def test_a_folder_whose_name_is_not_utf_8_is_refused_before_play():
     with pytest.raises(StoreError, match="name that is not UTF-8"):
         Store(os.fsdecode(b"/tmp/\xff"))
 
 
 @pytest.mark.fast
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [("s3://bucket/study", "s3://bucket/study is an address"), ("/", "The store / is the root folder")],
+    ids=["address", "root"],
+)
 @pytest.mark.parametrize(
     "command",
     [
@@ -49,12 +62,49 @@ def test_a_folder_whose_name_is_not_utf_8_is_refused_before_play():
     ],
     ids=lambda command: "-".join(command[:2]),
 )
-def test_every_command_refuses_an_address_before_anything_is_done(capsys, monkeypatch, tmp_path, command):
+def test_every_command_refuses_a_place_that_cannot_be_a_store_before_anything_is_done(
+    capsys, monkeypatch, tmp_path, command, place, why
+):
     monkeypatch.chdir(tmp_path)
-    done = run(capsys, *command, "--store", "s3://bucket/study")
+    before = set(os.listdir("/"))
+    done = run(capsys, *command, "--store", place)
     assert done.code == 2
-    assert "s3://bucket/study is an address" in done.err
+    assert why in done.err
     assert os.listdir(tmp_path) == []
+    assert set(os.listdir("/")) == before
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("place", "why"), [("/", "is the root folder of this machine"), ("file", "is a file, not a folder")]
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["analyse", "nothing.csv"],
+        ["compare", "nothing.csv", "--agents", "a,b"],
+        ["levels", "bigfish"],
+        ["report", "nothing.csv"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_place_that_cannot_be_a_folder_of_results_is_refused_before_anything_is_done(
+    capsys, monkeypatch, tmp_path, command, place, why
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    done = run(capsys, *command, "--out", place)
+    assert done.code == 2
+    assert why in done.err
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.fast
+def test_functions_that_play_refuse_it_too():
+    with pytest.raises(UsageError, match="is the root folder of this machine"):
+        sweep("x:y", game="maze", temperatures=[1], out="/")
+    with pytest.raises(UsageError, match="is the root folder of this machine"):
+        training_curve("nothing", out="/")
 
 
 def test_the_environment_names_a_store_in_the_home_folder(capsys, monkeypatch, tmp_path):

@@ -26,7 +26,7 @@ from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import expand_games
 from gapfloor.play.replay import replay_episodes
-from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
+from gapfloor.play.replay_choice import choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store
@@ -169,9 +169,9 @@ def test_the_queue_plays_what_the_plain_loop_plays():
     player = Player(
         make_engine=lambda n: engine_from_spec(spec, slots=n, levels=HELD_OUT), actor=actor, n_slots=3
     )
-    queued = next(player.play([CellPlay(cell, None, False)])).finished()
+    queued = next(player.play([CellPlay(cell)])).finished()
     engine = engine_from_spec(spec, slots=2, levels=HELD_OUT, draw=2)
-    plain = play_plainly(CellPlay(cell, None, False), engine=engine, actor=actor)
+    plain = play_plainly(CellPlay(cell), engine=engine, actor=actor)
     assert [(o.episode_return, o.length) for o in queued] == [(o.episode_return, o.length) for o in plain]
 
 
@@ -236,7 +236,7 @@ def test_floors_of_two_engines_alone_are_not_comparable(tmp_path):
 def test_episodes_can_be_replayed(tmp_path, policy):
     evaluate(policy, game="envpool:starpilot", rules="sampled,greedy", store=tmp_path, **SMALL)
     store = Store(tmp_path)
-    episodes = choose_episodes(store.cells(), ReplayRequest(count=1))
+    episodes = choose_episodes(store.cells(), count=1)
     paths = replay_episodes(episodes, store=store, sources=[PolicySource("linear", given=policy)])
     assert len(paths) == 3
     assert all(np.load(path)["frames"].any() for path in paths)
@@ -286,7 +286,7 @@ def test_saving_a_state_is_refused_in_words():
     engine = engine_from_spec(make_spec("miner"), slots=1, levels=HELD_OUT)
     assert not engine.can_clone
     for attempt in (lambda: engine.save(0), lambda: engine.load(0, b"")):
-        with pytest.raises(UsageError, match="no calibration"):
+        with pytest.raises(UsageError, match="calibration is not possible"):
             attempt()
 
 

@@ -63,7 +63,7 @@ def plays_of(engine, level_of):
         engine=make_spec(f"gymnasium_envs:{level_of}"), run=Run(reference="uniform"), policy="uniform", rule="uniform",
         level_set="train", levels=LEVELS, draw=4, design=Design(slots=4, burn_in=1, episodes=12),
     )  # fmt: skip
-    play = CellPlay(cell, None, False)
+    play = CellPlay(cell)
     actor = ReferenceActor(parse_reference("uniform"), space=Discrete(3))
     if engine == "plainly":
         fresh = engine_from_spec(cell.engine, slots=4, levels=LEVELS, draw=4)

@@ -44,9 +44,6 @@ MOST_MEMORY = 8 << 30
 #: The longest message that a user should have to read.
 MOST_CHARACTERS = 20_000
 
-#: Where matplotlib keeps its list of fonts.
-_CACHES = tuple(str(Path.home() / place / "matplotlib") for place in (".config", ".cache"))
-
 _PROGRAMS = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "socket.connect")
 _CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod")
 
@@ -68,7 +65,8 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         self.seen: list[str] = []
-        self._allowed = (str(folder), "/dev/null", "/dev/shm", tempfile.gettempdir() + "/gapfloor-", *_CACHES)
+        temporary = tempfile.gettempdir() + "/gapfloor-"
+        self._allowed = (str(folder), "/dev/null", "/dev/shm", temporary, os.environ["MPLCONFIGDIR"])
         self._on = False
         sys.addaudithook(self._hook)
 
@@ -237,6 +235,8 @@ def main() -> int:
         signal.signal(each, stop)
     sound = options.folder.resolve()
     place = sound.parent / f"case-{options.first}-{os.getpid()}"
+    # Matplotlib's list of fonts: in a home folder without .cache it would make one, which is not ours to judge.
+    os.environ["MPLCONFIGDIR"] = str(sound.parent / "matplotlib")
     _remember_commands()
     watch = Watch(place)
     found = Findings()

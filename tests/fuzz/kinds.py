@@ -83,6 +83,11 @@ LINES = (
 _NAMED = "--label level_set=test --label rule=greedy --label game=g --label agent=a"
 
 
+def _dataset(file: str, share: float = 0.25) -> Kind:
+    lines = ("analyse dataset", "report dataset --out out --formats md,csv", "compare dataset --agents mlp,x")
+    return Kind(f"dataset/{file}", lines, damages.forge_table, share)
+
+
 def _log(file: str, line: str) -> Kind:
     return Kind(file, (f"analyse {line}", f"analyse {line} --json"), share=7)
 
@@ -122,6 +127,8 @@ KINDS: dict[str, Kind] = {
     "cell": _store("cells/*.parquet", damages.forge_table),
     "order": _store("order.json"),
     "verification": _store("results/verification.json"),
+    "dataset-cells": _dataset("cells.parquet"),
+    "dataset-episodes": _dataset("episodes.parquet"),
     "rows": _store("results/rows.json"),
     "cka": _store("results/cka/a.json"),
     "note": _store("log/tasks/a.running"),

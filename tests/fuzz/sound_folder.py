@@ -21,6 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 import small_stores
 from fuzz.tiny import N_ACTIONS, SHAPE, Agent, Vectors
 from gapfloor.levels import LevelSet
+from gapfloor.records.dataset import write_dataset
 from gapfloor.records.store import Store
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import write_checkpoint
@@ -188,3 +189,4 @@ def write_store_files(folder: Path) -> None:
     (store / "log" / "tasks" / "a.running").write_text(json.dumps(note))
     made = Store(store)
     made.write_order(games=["fuzz.tiny:Vectors"], agents=["mlp"])
+    write_dataset(store, folder / "dataset")

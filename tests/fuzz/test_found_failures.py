@@ -87,10 +87,16 @@ def test_odd_values_of_a_registry_are_refused(outcome: Outcome, field: str, valu
     assert outcome("registry", change) == REFUSED
 
 
+@pytest.mark.parametrize(("number", "code"), [("Infinity", USED), ("NaN", USED), ("1" + "0" * 400, REFUSED)])
+def test_a_cka_that_is_not_finite_is_a_missing_one(outcome: Outcome, number: str, code: int) -> None:
+    text = f'{{"game": "a", "agent": "b", "as_computed": {number}}}'
+    assert outcome("cka", text.encode(), REPORT) == code
+
+
 @pytest.mark.parametrize("number", ["Infinity", "NaN", "1" + "0" * 400])
-def test_numbers_of_cka_that_are_not_finite_are_missing_ones(outcome: Outcome, number: str) -> None:
-    text = f'{{"game": "a", "agent": "b", "as_computed": {number}, "n": {number}}}'
-    assert outcome("cka", text.encode(), REPORT) == USED
+def test_a_number_of_rows_that_is_none_is_refused(outcome: Outcome, number: str) -> None:
+    text = f'{{"game": "a", "agent": "b", "as_computed": 0.5, "n": {number}}}'
+    assert outcome("cka", text.encode(), REPORT) == REFUSED
 
 
 @pytest.mark.parametrize("line", [b'{"ga\xffme": 1}', b'{"game": "\xff"}'])

@@ -10,7 +10,7 @@ import pytest
 
 from balanced_loop import play_plainly
 from command_line import run
-from gapfloor.actions.distributions import Beta, Categoricals, Gaussian, SquashedGaussian
+from gapfloor.actions.distributions import Categoricals, Gaussian, SquashedGaussian
 from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.levels import LevelSet
@@ -36,10 +36,6 @@ def squashed(observations: Any) -> Any:
     return SquashedGaussian(observations @ WEIGHTS[:, :2], np.full((len(observations), 2), 0.4))
 
 
-def beta(observations: Any) -> Any:
-    return Beta(1 + np.exp(observations @ WEIGHTS[:, :2]), 1 + np.exp(observations @ WEIGHTS[:, 2:4]))
-
-
 def many(observations: Any) -> Any:
     return Categoricals((observations @ WEIGHTS[:, :40], observations @ WEIGHTS[:, 40:]))
 
@@ -59,7 +55,6 @@ def logits(observations: Any) -> Any:
 CASES = [
     ("box", gaussian, {}),
     ("box", squashed, {}),
-    ("box", beta, {}),
     ("box", action, {}),
     ("many", many, {}),
     ("masked_many", many, {"masks": True}),
@@ -74,7 +69,6 @@ def outcomes_of(env: str, rule: str, options: Any, policy: Any = None) -> list[t
     spec = make_spec(f"action_space_envs:{env}", options=options)
     run_of = Run(agent="a", seed=1) if policy else Run(reference=rule)
     cell = CellSpec(spec, run_of, "hash", rule, "train", LEVELS, 0, Design(slots=4, burn_in=1, episodes=12))
-    chosen = parse_rule(rule) if policy else None
 
     def actor(engine: Any) -> Any:
         if policy is None:
@@ -84,7 +78,7 @@ def outcomes_of(env: str, rule: str, options: Any, policy: Any = None) -> list[t
     found = []
     for way in ("queue", "plain"):
         engine = engine_from_spec(spec, slots=4, levels=LEVELS)
-        mine, play = actor(engine), CellPlay(cell, chosen, is_deterministic=False)
+        mine, play = actor(engine), CellPlay(cell)
         if way == "queue":
             player = Player(
                 make_engine=lambda n: engine_from_spec(spec, slots=n, levels=LEVELS), actor=mine, n_slots=4

@@ -32,8 +32,8 @@ def returns_of(root: Path) -> np.ndarray:
 
 def test_a_store_without_networks_names_no_backend(empty_store: Store) -> None:
     small_stores.write_cell(empty_store, content={"backend": ""})
-    assert recorded_backends(empty_store) == {}
-    assert backend_for({}, "torch") == "torch"
+    assert recorded_backends(empty_store.cells()) == {}
+    assert backend_for(empty_store.cells(), "torch") == "torch"
 
 
 def test_a_store_that_torch_filled_stays_in_torch(tmp_path: Path) -> None:

@@ -33,7 +33,10 @@ class BlackAndWhite(small_policies.LinearPolicy):
 def play(game, rule, *, loops, policy=None, mode="easy"):
     """The outcomes of one cell, and how often the engine stepped."""
     spec = make_spec(game, mode=mode)
-    cell = CellSpec(spec, Run(agent="a", seed=1), "hash", rule, "train", LEVELS, 0, DESIGN)
+    run, classes = Run(reference=rule), ()
+    if policy is not None:
+        run, classes = Run(agent="a", seed=1), parse_rule(rule).bind(PARTITION).classes
+    cell = CellSpec(spec, run, "hash", rule, "train", LEVELS, 0, DESIGN, classes=classes)
     steps = []
 
     class Counting(ProcgenEngine):
@@ -42,9 +45,8 @@ def play(game, rule, *, loops, policy=None, mode="easy"):
             return super().step(actions)
 
     if policy is None:
-        chosen, actor = None, ReferenceActor(Constant(rule.partition(":")[2]), space=Discrete(15))
+        actor = ReferenceActor(Constant(rule.partition(":")[2]), space=Discrete(15))
     else:
-        chosen = parse_rule(rule).bind(PARTITION)
         actor = PolicyActor(policy, name="p", space=Discrete(15), noop=4)
     player = Player(
         make_engine=lambda n: Counting(game, slots=n, levels=LEVELS, mode=mode),
@@ -52,7 +54,7 @@ def play(game, rule, *, loops, policy=None, mode="easy"):
         n_slots=6,
         loops=loops_of(spec) if loops else None,
     )
-    (played,) = player.play([CellPlay(cell, chosen, chosen is None or chosen.is_deterministic)])
+    (played,) = player.play([CellPlay(cell)])
     return played.finished(), sum(steps)
 
 

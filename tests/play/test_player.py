@@ -34,7 +34,7 @@ def play_fake(cells, slots=16):
         actor=ReferenceActor(Uniform(), space=Discrete(15)),
         n_slots=slots,
     )
-    return {play.spec.draw: play for play in player.play(CellPlay(cell, None, False) for cell in cells)}
+    return {play.spec.draw: play for play in player.play(CellPlay(cell) for cell in cells)}
 
 
 @pytest.mark.fast
@@ -83,7 +83,7 @@ def test_how_many_slots_play_changes_nothing(slots):
 def test_the_player_equals_the_plain_loop_on_the_fake_engine():
     cell = reference_cell(FAKE, draw=2)
     plain = play_plainly(
-        CellPlay(cell, None, False),
+        CellPlay(cell),
         engine=LengthEngine(16, LEVELS, draw=2),
         actor=ReferenceActor(Uniform(), space=Discrete(15)),
     )
@@ -114,11 +114,12 @@ PARTITION = Partition.from_classes([[0, 1, 2], [3], [4, 9, 10, 11, 12, 13, 14], 
 @pytest.mark.parametrize("make_policy", [small_policies.LinearPolicy, small_policies.CountingPolicy])
 def test_the_player_gives_the_bytes_of_the_plain_loop_for_every_rule(game, rule, make_policy):
     spec = make_spec(game)
+    classes = parse_rule(rule).bind(PARTITION).classes
     cells = [
-        CellSpec(spec, Run(agent="a", seed=1), "hash", rule, "train", SMALL, draw, DESIGN) for draw in (0, 1)
+        CellSpec(spec, Run(agent="a", seed=1), "hash", rule, "train", SMALL, draw, DESIGN, classes=classes)
+        for draw in (0, 1)
     ]
-    chosen = parse_rule(rule).bind(PARTITION)
-    plays = [CellPlay(cell, chosen, chosen.is_deterministic) for cell in cells]
+    plays = [CellPlay(cell) for cell in cells]
 
     def actor():
         return PolicyActor(as_policy(make_policy()), name="p", space=Discrete(15), noop=4)
@@ -128,7 +129,7 @@ def test_the_player_gives_the_bytes_of_the_plain_loop_for_every_rule(game, rule,
     )
     played = {play.spec.draw: play for play in player.play(plays)}
     for cell in cells:
-        plain = CellPlay(cell, chosen, chosen.is_deterministic)
+        plain = CellPlay(cell)
         engine = ProcgenEngine(game, slots=4, levels=SMALL, draw=cell.draw)
         outcomes = play_plainly(plain, engine=engine, actor=actor(), batch=6)
         assert_same(played[cell.draw].finished(), outcomes)
@@ -147,9 +148,9 @@ def test_references_give_the_bytes_of_the_plain_loop(game, reference, name):
         actor=ReferenceActor(reference, space=Discrete(15)),
         n_slots=5,
     )
-    played = next(player.play([CellPlay(cell, None, reference.is_deterministic)]))
+    played = next(player.play([CellPlay(cell)]))
     plain = play_plainly(
-        CellPlay(cell, None, reference.is_deterministic),
+        CellPlay(cell),
         engine=ProcgenEngine(game, slots=4, levels=SMALL, draw=0),
         actor=ReferenceActor(reference, space=Discrete(15)),
     )
@@ -171,7 +172,7 @@ def test_a_deterministic_rule_plays_each_level_once():
         actor=ReferenceActor(Constant("3"), space=Discrete(15)),
         n_slots=1,
     )
-    plays = list(player.play(CellPlay(cell, None, True) for cell in cells))
+    plays = list(player.play(CellPlay(cell) for cell in cells))
     assert len(plays) == 3
     for play in plays:
         assert [o.length for o in play.finished()] == [length_of(level) for level in play.schedule.level_seed]

@@ -23,7 +23,7 @@ def blind_run(tmp_path_factory):
         game="starpilot", encoder="impoola", seed=3, steps=256, levels=LevelSet(0, 4), is_blind=True,
         hyperparameters=Hyperparameters(environments=4, rollout_length=64),
     )  # fmt: skip
-    return train(spec, store=tmp_path_factory.mktemp("blind"), with_tensorboard=False).checkpoint
+    return train(spec, store=tmp_path_factory.mktemp("blind")).checkpoint
 
 
 def means(store, reference, level_set):

@@ -7,7 +7,7 @@ import small_policies
 from gapfloor import evaluate
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.play.replay import RecordedEpisode, replay_episodes
-from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
+from gapfloor.play.replay_choice import choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 
@@ -28,7 +28,7 @@ def store(tmp_path, policy):
 
 
 def test_a_replay_is_the_recorded_episode_under_every_rule_and_the_floor(store, policy):
-    episodes = choose_episodes(store.cells(), ReplayRequest(count=1))
+    episodes = choose_episodes(store.cells(), count=1)
     paths = replay_episodes(episodes, store=store, sources=[PolicySource("linear", given=policy)])
     sidecars = [json.loads(path.with_suffix(".json").read_text()) for path in paths]
     assert sorted(sidecar["rule"] for sidecar in sidecars) == ["greedy", "sampled", "uniform"]
@@ -40,7 +40,7 @@ def test_a_replay_is_the_recorded_episode_under_every_rule_and_the_floor(store, 
 
 
 def test_the_same_replay_gives_the_same_bytes(store, policy):
-    episodes = choose_episodes(store.cells(), ReplayRequest(count=1))
+    episodes = choose_episodes(store.cells(), count=1)
     sources = [PolicySource("linear", given=policy)]
     first = [path.read_bytes() for path in replay_episodes(episodes, store=store, sources=sources)]
     assert [path.read_bytes() for path in replay_episodes(episodes, store=store, sources=sources)] == first
@@ -56,9 +56,7 @@ def test_a_return_that_is_not_the_recorded_one_is_refused(store):
 
 def test_a_missing_policy_is_asked_for(store):
     episodes = [
-        e
-        for e in choose_episodes(store.cells(), ReplayRequest(count=1))
-        if e.cell.manifest.labels["rule"] == "greedy"
+        e for e in choose_episodes(store.cells(), count=1) if e.cell.manifest.labels["rule"] == "greedy"
     ]
     with pytest.raises(UsageError, match="give its checkpoint"):
         replay_episodes(episodes, store=store)

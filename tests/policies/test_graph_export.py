@@ -58,6 +58,14 @@ class Branching(Network):
         return (logits if x.sum() > 0 else 1 - logits), value
 
 
+class BranchingLate(Network):
+    """Decides by something that none of the observations has on which a graph is compared with torch."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        logits, value = super().forward(x)
+        return (-logits if x.float().mean() > 250 else logits), value
+
+
 class FixedRows(Network):
     """Works with six rows only."""
 
@@ -101,7 +109,7 @@ def test_a_graph_can_be_sent_to_a_process_that_has_no_torch() -> None:
     assert np.array_equal(pickle.loads(sent).logits(FRAMES), graph.logits(FRAMES))
 
 
-@pytest.mark.parametrize("kind", [Branching, FixedRows, WithoutOperator])
+@pytest.mark.parametrize("kind", [Branching, BranchingLate, FixedRows, WithoutOperator])
 def test_torch_computes_with_a_note_where_a_graph_would_be_something_else(
     kind: type[nn.Module], capfd: pytest.CaptureFixture[str]
 ) -> None:

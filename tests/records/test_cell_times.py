@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gapfloor.records.cell_times import cell_times, note_cell_time
+from gapfloor.records.cell_times import note_cell_time, times_of_cells
 
 pytestmark = pytest.mark.fast
 
@@ -15,16 +15,15 @@ def test_the_first_time_of_each_cell_is_kept(tmp_path):
     for hour in (9, 7, 8):
         note_cell_time(tmp_path, "a", now=datetime(2026, 1, 1, hour, tzinfo=UTC))
     note_cell_time(tmp_path, "b", now=datetime(2026, 1, 1, 6, tzinfo=UTC))
-    assert cell_times(tmp_path, ["a", "b", "c"]) == ("2026-01-01T06:00:00Z", "2026-01-01T07:00:00Z")
-    assert cell_times(tmp_path, ["a"]) == ("2026-01-01T07:00:00Z",)
+    assert times_of_cells(tmp_path) == {"a": "2026-01-01T07:00:00Z", "b": "2026-01-01T06:00:00Z"}
 
 
 def test_half_a_line_is_passed_over(tmp_path):
     note_cell_time(tmp_path, "a", now=datetime(2026, 1, 1, tzinfo=UTC))
     (notes,) = (tmp_path / "log" / "cells").iterdir()
     notes.write_text('{"cell": "b"\n[]\n' + notes.read_text() + '{"ce')
-    assert len(cell_times(tmp_path, ["a", "b"])) == 1
+    assert list(times_of_cells(tmp_path)) == ["a"]
 
 
 def test_a_store_without_notes_has_no_times(tmp_path):
-    assert cell_times(tmp_path, ["a"]) == ()
+    assert times_of_cells(tmp_path) == {}

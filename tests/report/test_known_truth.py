@@ -190,7 +190,7 @@ def test_equivalence_of_one_game_says_what_correction_over_games_leaves():
     assert one[0].badge == "equivalent to the floor"
     assert not any("correction over" in remark for remark in one[0].remarks)
     _, several = said(game_rows(**alone), *(game_rows(game=f"g{i}", seed=i) for i in range(1, 4)))
-    (sure,) = [v for v in several if v.name == "coinrun"]
+    (sure,) = [v for v in several if v.place.name == "coinrun"]
     assert any("correction over the 4 games" in remark for remark in sure.remarks)
 
 

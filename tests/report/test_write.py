@@ -12,6 +12,7 @@ from tests import paper_shaped
 from tests.report.fixture_store import write_replay
 from tests.report.printed_results import printed_results, without
 
+import gapfloor
 from command_line import run, run_python
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
@@ -133,7 +134,7 @@ def test_a_missing_source_is_a_sentence_and_exit_2(
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(UsageError, match="is a file"):
-        write_report(source_of_results(printed_results()), tmp_path / "out")
+        gapfloor.report(printed_results(), tmp_path / "out", progress=False)
 
 
 @pytest.mark.fast

@@ -59,7 +59,7 @@ def test_merged_takes_the_best_class_then_its_best_action():
 
 def test_merged_equals_greedy_when_no_actions_are_the_same():
     logits = np.random.default_rng(0).normal(size=(500, 15))
-    merged = Merged(Partition.singles(15)).choose(logits, np.zeros(500))
+    merged = Merged(Partition(tuple(range(15)))).choose(logits, np.zeros(500))
     assert np.array_equal(merged, Greedy().choose(logits, np.zeros(500)))
 
 

@@ -11,11 +11,14 @@ from scipy import stats
 from gapfloor.statistics.behrens_fisher import (
     FloorMean,
     RunsMean,
+    VariancePart,
     _gamma_quantile,
     _gamma_score,
     difference_limit,
     floor_mean,
     tail_p,
+    two_part_interval,
+    two_part_p,
 )
 
 pytestmark = pytest.mark.fast
@@ -131,3 +134,67 @@ def test_the_correction_at_most_doubles_the_limit_and_moves_only_its_side():
         runs_mean(0.0, 1.0, 3, skewness=(0.0, 1.7)), normal_floor(0.0), sign=1, alpha=0.025
     )
     assert low == pytest.approx(-stats.t.isf(0.025, 2))
+
+
+RUNS, FLOOR = VariancePart(0.36, 5), VariancePart(0.04, 383)
+
+
+def test_one_part_is_students_test():
+    sample = np.array([1.2, 0.4, 2.2, 0.9, 1.7, -0.3])
+    parts = VariancePart(sample.var(ddof=1) / sample.size, sample.size - 1), VariancePart(0.0, 9)
+    theirs = stats.ttest_1samp(sample, 0.0)
+    assert two_part_p(sample.mean(), *parts) == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert two_part_interval(sample.mean(), *parts, alpha=0.05) == pytest.approx(
+        tuple(theirs.confidence_interval(0.95)), rel=1e-9
+    )
+
+
+def test_the_two_part_interval_excludes_zero_exactly_when_p_is_below_alpha():
+    for estimate in np.linspace(-4, 6, 40):
+        for alpha in (0.05, 0.05 / 8, 0.001):
+            low, high = two_part_interval(float(estimate), RUNS, FLOOR, alpha=alpha)
+            assert (low > 0 or high < 0) == (two_part_p(float(estimate), RUNS, FLOOR) < alpha)
+
+
+def test_the_two_part_interval_is_narrower_than_banerjees():
+    """His half-width is sqrt(sum of variance * squared quantile), and never too small for normal data."""
+    for alpha in (0.05, 0.05 / 8):
+        banerjee = math.hypot(0.6 * stats.t.isf(alpha / 2, 5), 0.2 * stats.t.isf(alpha / 2, 383))
+        low, high = two_part_interval(0.0, RUNS, FLOOR, alpha=alpha)
+        assert 0.95 * banerjee < high < banerjee
+        assert high == pytest.approx(-low)
+
+
+@pytest.mark.parametrize("n", [3, 6])
+def test_the_size_is_kept_at_holms_first_step_where_welch_fails(n):
+    """Normal run values and a floor whose error is a third of theirs, where Welch is worst."""
+    rng = np.random.default_rng(0)
+    size, alpha, floor = 200_000, 0.05 / 8, 0.1
+    estimate = rng.standard_normal(size) * math.sqrt(1 - floor) + rng.standard_normal(size) * math.sqrt(floor)
+    runs = (1 - floor) * rng.chisquare(n - 1, size) / (n - 1)
+    other = floor * rng.chisquare(383, size) / 383
+    known = RunsMean(np.abs(estimate), np.sqrt(runs), n - 1, n, (0.0, 1.0))
+    zero = np.zeros(size)
+    rejected = np.mean(2 * tail_p(known, FloorMean(zero, np.sqrt(other), zero, 383), sign=1) < alpha)
+    assert rejected <= alpha + 4 * math.sqrt(alpha / size)
+    df = (runs + other) ** 2 / (runs**2 / (n - 1) + other**2 / 383)
+    welch = np.mean(np.abs(estimate) / np.sqrt(runs + other) > stats.t.isf(alpha / 2, df))
+    assert welch > 1.4 * alpha
+
+
+def test_two_parts_may_come_in_any_order():
+    assert two_part_p(1.3, FLOOR, RUNS) == two_part_p(-1.3, RUNS, FLOOR) == two_part_p(1.3, RUNS, FLOOR)
+
+
+def test_an_estimate_without_variance_is_known():
+    nothing, unknown = VariancePart(0.0, 2), VariancePart(float("nan"), 0)
+    assert two_part_p(0.0, nothing, nothing) == 1.0
+    assert two_part_p(0.1, nothing, nothing) == 0.0
+    assert math.isnan(two_part_p(0.1, nothing, unknown))
+    assert two_part_interval(0.1, nothing, nothing, alpha=0.05) == (0.1, 0.1)
+
+
+def test_tiny_two_part_p_keep_their_order():
+    p = [two_part_p(x, RUNS, FLOOR) for x in (10.0, 20.0, 40.0)]
+    assert p[0] > p[1] > p[2] > 0
+    assert 0 < two_part_p(1000.0, VariancePart(0.0025, 1), VariancePart(0.0026, 383)) < 1e-3

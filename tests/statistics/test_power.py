@@ -15,24 +15,19 @@ from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.power import (
     EPISODES_PER_RUN,
     LEAST_FLOOR,
-    Effect,
+    PlannedComparison,
     _kept,
-    comparison_power,
     equivalence_unreachable,
     minimum_detectable_effect,
     power_of_t,
-    required_floor_episodes,
-    required_runs,
-    skewed_power,
-    smallest_design,
 )
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 
 pytestmark = pytest.mark.fast
 
-BIGFISH = Effect(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5)
-BOSSFIGHT = Effect(delta=1.27, run_sd=0.49 * 6**0.5, floor_sd=0.05 * 384**0.5)
-HEIST = Effect(delta=-0.27, run_sd=0.21 * 6**0.5, floor_sd=0.24 * 384**0.5)
+BIGFISH = PlannedComparison(1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5, family_size=8)
+BOSSFIGHT = PlannedComparison(1.27, run_sd=0.49 * 6**0.5, floor_sd=0.05 * 384**0.5, family_size=8)
+HEIST = PlannedComparison(-0.27, run_sd=0.21 * 6**0.5, floor_sd=0.24 * 384**0.5)
 METHODS = pytest.mark.parametrize("method", ["paper", "recommended"])
 
 
@@ -52,36 +47,35 @@ def test_minimum_detectable_effect_has_the_power_it_promises():
 @METHODS
 def test_a_known_floor_gives_statsmodels_power(effect, n, method):
     theirs = TTestPower().power(effect_size=effect, nobs=n, alpha=0.05 / 8, alternative="two-sided")
-    ours = comparison_power(Effect(effect, 1.0, 0.0), n_runs=n, n_floor=384, method=method, family_size=8)
+    ours = PlannedComparison(effect, 1.0, 0.0, method=method, family_size=8).power(n, 384)
     kept = _kept(n, 8, 1) if method == "recommended" else 1.0
     assert ours == pytest.approx(theirs * kept, abs=2e-3)
 
 
 @METHODS
 def test_bigfish_and_bossfight_need_about_15_runs_in_a_family_of_8(method):
-    assert required_runs(BIGFISH, n_floor=384, method=method, family_size=8) in (15, 16, 17)
-    assert required_runs(BOSSFIGHT, n_floor=384, method=method, family_size=8) in (14, 15, 16, 17)
+    bigfish, bossfight = (dataclasses.replace(each, method=method) for each in (BIGFISH, BOSSFIGHT))
+    assert bigfish.required_runs(384) in (15, 16, 17)
+    assert bossfight.required_runs(384) in (14, 15, 16, 17)
 
 
 @METHODS
 def test_the_answer_is_the_smallest_that_reaches_the_power(method):
-    def power(effect, n_runs, n_floor, family_size=1):
-        return comparison_power(
-            effect, n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size
-        )
-
-    n = required_runs(BIGFISH, n_floor=384, method=method, family_size=8)
-    assert power(BIGFISH, n, 384, 8) >= 0.8 > power(BIGFISH, n - 1, 384, 8)
-    noisy = Effect(delta=1.0, run_sd=0.4, floor_sd=10.0)
-    episodes = required_floor_episodes(noisy, n_runs=6, method=method)
-    assert power(noisy, 6, episodes) >= 0.8 > power(noisy, 6, episodes - 1)
+    bigfish = dataclasses.replace(BIGFISH, method=method)
+    n = bigfish.required_runs(384)
+    assert bigfish.power(n, 384) >= 0.8 > bigfish.power(n - 1, 384)
+    noisy = PlannedComparison(delta=1.0, run_sd=0.4, floor_sd=10.0, method=method)
+    episodes = noisy.required_floor_episodes(6)
+    assert noisy.power(6, episodes) >= 0.8 > noisy.power(6, episodes - 1)
 
 
 @METHODS
 def test_what_the_runs_alone_forbid_is_said(method):
-    assert required_floor_episodes(BIGFISH, n_runs=6, method=method, family_size=8) is None
-    assert required_runs(dataclasses.replace(BIGFISH, delta=0.0), n_floor=384, method=method) is None
-    assert smallest_design(dataclasses.replace(BIGFISH, delta=0.0), method=method) is None
+    bigfish = dataclasses.replace(BIGFISH, method=method)
+    nothing = dataclasses.replace(bigfish, delta=0.0, family_size=1)
+    assert bigfish.required_floor_episodes(6) is None
+    assert nothing.required_runs(384) is None
+    assert nothing.smallest_design() is None
 
 
 def simulated(effect, *, n_runs, n_floor, families, draw):
@@ -104,8 +98,8 @@ def simulated(effect, *, n_runs, n_floor, families, draw):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("n_runs", "ratio"), [(6, 0.3), (15, 1.0)])
 def test_the_stated_power_is_that_of_the_method_that_calls(n_runs, ratio, sign):
-    effect = Effect(sign * (2.0 if n_runs == 6 else 1.6), 1.0, ratio * 384**0.5 / 2)
-    stated = comparison_power(effect, n_runs=n_runs, n_floor=384, family_size=8)
+    effect = PlannedComparison(sign * (2.0 if n_runs == 6 else 1.6), 1.0, ratio * 384**0.5 / 2, family_size=8)
+    stated = effect.power(n_runs, 384)
     played = simulated(
         effect, n_runs=n_runs, n_floor=384, families=80, draw=lambda rng, n: rng.standard_normal(n)
     )
@@ -113,24 +107,23 @@ def test_the_stated_power_is_that_of_the_method_that_calls(n_runs, ratio, sign):
 
 
 def test_the_power_with_skewed_runs_is_that_of_the_method_that_calls():
-    effect = Effect(1.4, 1.0, 0.1 * 384**0.5)
-    stated = skewed_power(effect, n_runs=8, n_floor=384, family_size=8)
+    effect = PlannedComparison(1.4, 1.0, 0.1 * 384**0.5, family_size=8)
+    stated = effect.skewed_power(8, 384)
     played = simulated(
         effect, n_runs=8, n_floor=384, families=80, draw=lambda rng, n: rng.exponential(size=n) - 1
     )
     assert stated == pytest.approx(played, abs=0.06)
-    below = Effect(-1.4, 1.0, 0.1 * 384**0.5)
-    assert skewed_power(below, n_runs=8, n_floor=384, family_size=8) < 0.1
+    assert dataclasses.replace(effect, delta=-1.4).skewed_power(8, 384) < 0.1
 
 
 def test_no_design_is_smaller_than_a_call_needs():
-    huge = Effect(100.0, 0.1, 0.1)
-    design = smallest_design(huge)
-    # The shape of three runs of one game forbids a call one time in five.
-    assert 0.75 < comparison_power(huge, n_runs=3, n_floor=384) < 0.8
+    huge = PlannedComparison(100.0, 0.1, 0.1)
+    design = huge.smallest_design()
+    # The shape of three runs of one game forbids a call three times in ten.
+    assert 0.68 < huge.power(3, 384) < 0.72
     assert (design.n_runs, design.n_floor) == (4, LEAST_FLOOR)
-    assert required_runs(huge, n_floor=384) == 4
-    assert required_floor_episodes(huge, n_runs=4) == LEAST_FLOOR
+    assert huge.required_runs(384) == 4
+    assert huge.required_floor_episodes(4) == LEAST_FLOOR
 
 
 def test_the_papers_calls_keep_the_family_wise_level_with_twelve_runs():
@@ -145,26 +138,24 @@ def test_the_papers_calls_keep_the_family_wise_level_with_twelve_runs():
 
 
 def test_power_without_an_effect_is_at_most_alpha():
-    null = dataclasses.replace(BIGFISH, delta=0.0)
-    assert comparison_power(null, n_runs=6, n_floor=384) <= 0.0501
+    assert dataclasses.replace(BIGFISH, delta=0.0, family_size=1).power(6, 384) <= 0.0501
 
 
 def test_runs_and_floor_episodes_are_planned_together():
     """With the pilot's 384 floor episodes no affordable number of runs finds heist's difference; together they do."""
-    alone = max(comparison_power(HEIST, n_runs=n, n_floor=384) for n in (10, 100, 1000))
+    alone = max(HEIST.power(n, 384) for n in (10, 100, 1000))
     assert alone < 0.25
-    design = smallest_design(HEIST)
+    design = HEIST.smallest_design()
     assert design.power >= 0.8
     assert design.n_floor > 5000
 
 
 def test_the_design_is_smaller_than_its_neighbours():
-    design = smallest_design(BIGFISH, family_size=8)
+    design = BIGFISH.smallest_design()
     size = design.n_runs + design.n_floor / EPISODES_PER_RUN
     for n_runs in range(12, 20):
         for n_floor in (LEAST_FLOOR, 100, 300, 1000, 3000):
-            power = comparison_power(BIGFISH, n_runs=n_runs, n_floor=n_floor, family_size=8)
-            assert power < 0.8 or n_runs + n_floor / EPISODES_PER_RUN >= size
+            assert BIGFISH.power(n_runs, n_floor) < 0.8 or n_runs + n_floor / EPISODES_PER_RUN >= size
 
 
 def test_equivalence_is_unreachable_for_the_papers_noisy_floors():
@@ -212,4 +203,4 @@ def test_wrong_use_is_one_sentence_and_exit_2(capsys, arguments):
 
 def test_designs_that_cannot_be_tested_are_refused():
     with pytest.raises(UsageError, match="at least 2 runs"):
-        comparison_power(BIGFISH, n_runs=1, n_floor=384)
+        BIGFISH.power(1, 384)

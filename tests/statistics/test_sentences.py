@@ -46,31 +46,39 @@ ABOVE, AT_FLOOR = reference_call(5.0), reference_call(0.0)
 
 def test_new_levels_cost_needs_the_gap_and_two_returns_above_chance():
     real = gap_call(gap=2.0)
-    assert may_say_new_levels_cost(gap_is_established(real), train=ABOVE, test=ABOVE)
-    assert not may_say_new_levels_cost(gap_is_established(gap_call(gap=0.0)), train=ABOVE, test=ABOVE)
-    assert not may_say_new_levels_cost(gap_is_established(real), train=ABOVE, test=AT_FLOOR)
-    assert not may_say_new_levels_cost(gap_is_established(gap_call(gap=-2.0)), train=ABOVE, test=ABOVE)
+    assert may_say_new_levels_cost(gap_is_established(real), train=ABOVE.call, test=ABOVE.call)
+    assert not may_say_new_levels_cost(
+        gap_is_established(gap_call(gap=0.0)), train=ABOVE.call, test=ABOVE.call
+    )
+    assert not may_say_new_levels_cost(gap_is_established(real), train=ABOVE.call, test=AT_FLOOR.call)
+    assert not may_say_new_levels_cost(
+        gap_is_established(gap_call(gap=-2.0)), train=ABOVE.call, test=ABOVE.call
+    )
 
 
 def test_new_levels_cost_is_not_said_where_the_floor_has_the_same_gap():
     call = gap_call(gap=0.0, floor_gap=3.0)
     assert may_say_played_levels_differ(call)
-    assert not may_say_new_levels_cost(gap_is_established(call), train=ABOVE, test=ABOVE)
+    assert not may_say_new_levels_cost(gap_is_established(call), train=ABOVE.call, test=ABOVE.call)
 
 
 def test_a_call_that_the_shape_forbids_supports_no_sentence():
     withheld = dataclasses.replace(ABOVE, call="not tested", not_tested="the runs may be left-skewed")
-    assert not may_say_new_levels_cost(gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=withheld)
+    assert not may_say_new_levels_cost(gap_is_established(gap_call(gap=2.0)), train=ABOVE.call, test=withheld)
 
 
 def test_two_calls_that_differ_do_not_say_that_training_levels_were_learnt():
     assert not may_say_training_levels_learnt(
-        gap_is_established(gap_call(gap=0.0)), train=ABOVE, test=AT_FLOOR
+        gap_is_established(gap_call(gap=0.0)), train=ABOVE.call, test=AT_FLOOR.call
     )
-    assert may_say_training_levels_learnt(gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=AT_FLOOR)
-    assert not may_say_training_levels_learnt(gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=ABOVE)
+    assert may_say_training_levels_learnt(
+        gap_is_established(gap_call(gap=2.0)), train=ABOVE.call, test=AT_FLOOR.call
+    )
     assert not may_say_training_levels_learnt(
-        gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=reference_call(0.0, n=1)
+        gap_is_established(gap_call(gap=2.0)), train=ABOVE.call, test=ABOVE.call
+    )
+    assert not may_say_training_levels_learnt(
+        gap_is_established(gap_call(gap=2.0)), train=ABOVE.call, test=reference_call(0.0, n=1).call
     )
 
 
@@ -80,7 +88,7 @@ def test_an_untested_gap_supports_no_sentence():
     (call,) = call_gap_family([excess_gap(runs, runs, train_floor=None, test_floor=None)])
     assert not gap_is_established(call)
     assert not may_say_played_levels_differ(call)
-    assert not may_say_new_levels_cost(gap_is_established(call), train=ABOVE, test=ABOVE)
+    assert not may_say_new_levels_cost(gap_is_established(call), train=ABOVE.call, test=ABOVE.call)
 
 
 def test_the_same_seed_gives_the_same():

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import statistics_simulation as simulation
 
 #: Replicates of the sections that simulate thousands of studies per second; each of the others takes seconds.
-QUICK = dict.fromkeys(("intervals", "family", "sign_flip", "floor_sem", "detectable"), 4000)
+QUICK = dict.fromkeys(("intervals", "family", "floor_sem", "detectable", "two_parts"), 4000)
 SLOW = dict.fromkeys(set(simulation.SECTIONS) - set(QUICK), 900)
 #: The largest deviation of a nominal or accepted rate that a section may fail to notice.
 NOTICED = 0.05

@@ -27,7 +27,6 @@ def small_spec(
 
 
 def train_small(store: Path, *, spec: TrainingSpec | None = None, **options: object) -> TrainingResult:
-    options = {"with_tensorboard": False, **options}
     return train(spec or small_spec(), store=store, **options)  # type: ignore[arg-type]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +26,7 @@ from gapfloor.training.ppo import (
     ppo_loss,
     sample_actions,
 )
-from gapfloor.training.workers import Workers, start_workers
+from gapfloor.training.workers import start_workers
 
 HYPER = Hyperparameters()
 
@@ -203,13 +205,13 @@ def test_inference_does_not_depend_on_threads() -> None:
 
 def test_a_rollout_counts_the_engines_episodes_and_rewards() -> None:
     hyper = Hyperparameters(environments=4, rollout_length=160, minibatches=1, inference_batch=4)
-    levels = LevelSet(0, 200)
+    levels, workers = LevelSet(0, 200), ThreadPoolExecutor(1)
     engine = ProcgenEngine("starpilot", slots=4, levels=levels, draw=1)
     agent = make_agent("impoola", observation_shape=engine.observation_shape, n_actions=15, seed=1)
     position = Position.start(engine, rewards="raw")
     rollout = Rollout.allocate(hyper, engine.observation_shape)
     collect_rollout(
-        agent, engine, position, rollout, hyper=hyper, actions=np.random.default_rng(3), workers=Workers(1)
+        agent, engine, position, rollout, hyper=hyper, actions=np.random.default_rng(3), workers=workers
     )
     engine.close()
 
@@ -224,17 +226,17 @@ def test_a_rollout_counts_the_engines_episodes_and_rewards() -> None:
         assert np.array_equal(rollout.rewards[step], rewards)
         returns += rewards
         for slot in np.flatnonzero(firsts):
-            episodes.append((4 * (step + 1), returns[slot]))
+            episodes.append(returns[slot])
             returns[slot] = 0
     assert np.array_equal(position.observations, observations)
     again.close()
-    assert [(e.at, e.episode_return) for e in rollout.episodes] == episodes
+    assert [episode_return for episode_return, _ in rollout.episodes] == episodes
     assert len(episodes) >= 2
     np.testing.assert_allclose(position.episode_returns, returns)
     assert rollout.entropy_nats == pytest.approx(np.log(15), abs=0.01)
 
     # Recorded log-probabilities are those of the recorded actions under the (unchanged) agent.
-    logits, values = infer(agent, rollout.observations[7], hyper, Workers(1))
+    logits, values = infer(agent, rollout.observations[7], hyper, workers)
     expected = log_softmax(logits)[np.arange(4), rollout.actions[7]]
     np.testing.assert_array_equal(rollout.log_probabilities[7], expected)
     np.testing.assert_array_equal(rollout.values[7], values)

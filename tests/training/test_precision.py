@@ -20,7 +20,7 @@ WITHOUT_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 def train(store: Path, precision: str, encoder: str = "impoola") -> Path:
     command = [
         sys.executable, "-m", "gapfloor.cli.main", "train", "starpilot", "--encoder", encoder, "--steps", "512",
-        "--envs", "2", "--precision", precision, "--no-tensorboard", "--store", str(store),
+        "--envs", "2", "--precision", precision, "--store", str(store),
     ]  # fmt: skip
     done = subprocess.run(command, env=os.environ | WITHOUT_AMX, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ def run(*arguments: str, command: str = "train") -> int:
 def test_train_resumes_or_says_that_it_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = (
         "coinrun", "--encoder", "impoola", "--seed", "2", "--steps", "256", "--envs", "1", "--train", "0:50",
-        "--threads", "1", "--no-tensorboard", "--store", str(tmp_path),
+        "--threads", "1", "--store", str(tmp_path),
     )  # fmt: skip
     assert run(*command) == 0
     first = capsys.readouterr()
@@ -60,7 +60,7 @@ def test_wrong_use_is_one_sentence_exit_2_and_nothing_written(
 def test_evaluate_takes_what_train_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = ("--store", str(tmp_path))
     training = ("--encoder", "fpn", "--steps", "256", "--envs", "1", "--seed", "7", "--threads", "1")
-    assert run("starpilot", *training, "--no-tensorboard", "--json", *store) == 0
+    assert run("starpilot", *training, "--json", *store) == 0
     trained = json.loads(capsys.readouterr().out)
     small = (
         "--rules",

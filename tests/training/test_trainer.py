@@ -206,24 +206,9 @@ def test_the_header_says_what_the_weights_are(tmp_path: Path) -> None:
     assert set(header["versions"]) >= {"gapfloor", "torch", "numpy", "procgen"}
 
 
-def test_tensorboard_has_cleanrls_keys_and_times_go_to_the_log_folder(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    spec = small_spec(updates=1, rollout_length=160)
-    train_small(tmp_path, spec=spec, with_tensorboard=True)
-    events = EventAccumulator(str(tmp_path / "log" / "tensorboard" / spec.run))
-    events.Reload()
-    names = (
-        "value_loss",
-        "policy_loss",
-        "entropy",
-        "old_approx_kl",
-        "approx_kl",
-        "clipfrac",
-        "explained_variance",
-    )
-    keys = {f"losses/{name}" for name in names} | {"charts/episodic_return", "charts/episodic_length"}
-    assert keys | {"charts/learning_rate", "charts/SPS"} <= set(events.Tags()["scalars"])
+def test_times_go_to_the_log_folder(tmp_path: Path) -> None:
+    spec = small_spec(updates=1)
+    train_small(tmp_path, spec=spec)
     assert "steps_per_second" in (tmp_path / "log" / f"train-{spec.run}.jsonl").read_text()
 
 

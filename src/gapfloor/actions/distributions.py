@@ -1,7 +1,7 @@
 """What a policy over any action space returns: the parameters of its distribution.
 
 A policy over numbered actions returns logits. Over other spaces it returns one of these: several categoricals, a
-Gaussian (squashed or not), a beta distribution, or the action itself where it has no distribution. Rows are
+Gaussian (squashed or not), or the action itself where it has no distribution. Rows are
 observations. A distribution is sampled with uniform numbers that the caller supplies, so that an episode depends on its
 own stream alone; `mode` is what the greedy rule plays, and `mode_name` says what that is, because the mean of a
 squashed Gaussian is not its mode.
@@ -215,49 +215,6 @@ class SquashedGaussian(Gaussian):
         low, high = space.bounds
         total: Floats = super().entropy(space) + (expected + np.log((high - low) / 2)).sum(axis=1)
         return total
-
-
-@dataclass(frozen=True)
-class Beta(_BoxDistribution):
-    """Independent beta distributions, scaled to the bounds."""
-
-    alpha: Floats
-    beta: Floats
-
-    def _check_values(self) -> None:
-        _check_positive(self.alpha, "alpha", like=self.alpha)
-        _check_positive(self.beta, "beta", like=self.alpha)
-
-    @property
-    def mode_name(self) -> str:  # type: ignore[override]
-        """The mode where there is one inside the bounds for every row; else the mean is played there."""
-        return "mode" if self._has_mode().all() else "mode, or mean where there is no mode"
-
-    def sample(self, uniforms: Floats, space: Box) -> Actions:
-        return _scaled(special.betaincinv(self.alpha, self.beta, uniforms), space)
-
-    def mode(self, space: Box) -> Actions:
-        mean = self.alpha / (self.alpha + self.beta)
-        mode = (self.alpha - 1) / np.where(self._has_mode(), self.alpha + self.beta - 2, 1.0)
-        return _scaled(np.where(self._has_mode(), mode, mean), space)
-
-    def entropy(self, space: Box) -> Floats:
-        """Differential entropy."""
-        a, b = self.alpha, self.beta
-        # In closed form: scipy's entropy of a beta distribution works row by row in Python.
-        unit = special.betaln(a, b) - (a - 1) * special.digamma(a) - (b - 1) * special.digamma(b)
-        unit = unit + (a + b - 2) * special.digamma(a + b)
-        low, high = space.bounds
-        total: Floats = (unit + np.log(high - low)).sum(axis=1)
-        return total
-
-    def tempered(self, temperature: float) -> Beta:
-        return Beta(1 + (self.alpha - 1) / temperature, 1 + (self.beta - 1) / temperature)
-
-    def _has_mode(self) -> npt.NDArray[np.bool_]:
-        # Row by row, so that what is played in one row does not depend on the others.
-        has: npt.NDArray[np.bool_] = ((self.alpha > 1) & (self.beta > 1)).all(axis=1, keepdims=True)
-        return has
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,6 @@ def entropy(probabilities: Floats) -> Floats:
     return total
 
 
-def merge(probabilities: Floats, partition: Partition) -> Floats:
-    """Probabilities of the classes, shape (rows, classes)."""
-    return sum_within(probabilities, partition)
-
-
 def merged_entropy(probabilities: Floats, partition: Partition) -> Floats:
     """Entropy over classes in nats: never more than the entropy over raw actions."""
-    return entropy(merge(probabilities, partition))
+    return entropy(sum_within(probabilities, partition))

@@ -65,21 +65,12 @@ class Partition:
             raise UsageError(f"The classes name the actions {sorted(label_of)}: some action is missing.")
         return cls.from_labels([label_of[action] for action in range(len(label_of))])
 
-    @classmethod
-    def singles(cls, n_actions: int) -> Partition:
-        """The finest partition: no two actions are the same."""
-        return cls(tuple(range(n_actions)))
-
     def meet(self, other: Partition) -> Partition:
         """The coarsest partition finer than both: actions stay together only if both keep them together."""
         pairs: dict[tuple[int, int], int] = {}
         return Partition.from_labels(
             [pairs.setdefault(pair, len(pairs)) for pair in zip(self.labels, other.labels, strict=True)]
         )
-
-    def refines(self, other: Partition) -> bool:
-        """Whether every class of this partition lies inside one class of `other`."""
-        return self.meet(other) == self
 
 
 def merged_argmax(probabilities: npt.NDArray[np.float64], partition: Partition) -> npt.NDArray[np.int64]:

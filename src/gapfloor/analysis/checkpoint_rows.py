@@ -14,7 +14,7 @@ import numpy as np
 from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, GapRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.statistics.level_means import independent_difference, mean_by_level, pair_by_level
+from gapfloor.statistics.clustered import independent_difference, mean_by_level, pair_by_level
 
 _NOT_TESTED = Decision(reason="1 run")
 

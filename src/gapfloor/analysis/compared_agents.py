@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample, StudyEpisodes
 from gapfloor.errors import UsageError, unknown_name
-
-
-@dataclass(frozen=True)
-class ComparisonRequest:
-    """What is to be compared; empty or None accepts everything."""
-
-    agents: tuple[str, str] | None = None
-    budgets: tuple[str, ...] = ()
-    """One for both agents, or one per agent."""
-    games: tuple[str, ...] = ()
-    """The engine's own names of the games, without a prefix such as `gym:`."""
-    rules: tuple[str, ...] = ()
-
-    def budget(self, number: int) -> str | None:
-        """The budget of the first or the second agent."""
-        if not self.budgets:
-            return None
-        return self.budgets[number if len(self.budgets) > 1 else 0]
 
 
 @dataclass(frozen=True)
@@ -43,26 +26,30 @@ class AgentRuns:
         return dict.fromkeys(condition.place for condition in self.runs)
 
 
-def select_agent(study: StudyEpisodes, asked: ComparisonRequest, number: int, *, source: str) -> AgentRuns:
-    """The runs of one agent of a study, as asked for."""
-    agents = {run.agent for runs in study.policies.values() for run in runs}
-    if asked.agents is not None:
-        agent = asked.agents[number]
-        if agent not in agents:
-            raise unknown_name(f"agent in {source}", agent, agents)
-    elif len(agents) == 1:
-        agent = next(iter(agents))
-    else:
+def select_agent(
+    study: StudyEpisodes,
+    agent: str | None = None,
+    *,
+    source: str,
+    budget: str | None = None,
+    games: Sequence[str] = (),
+    rules: Sequence[str] = (),
+) -> AgentRuns:
+    """The runs of one agent of a study (of its only one), at a budget, in games and under rules (at all of them)."""
+    agents = sorted({run.agent for runs in study.policies.values() for run in runs})
+    if agent is None and len(agents) > 1:
         raise UsageError(
-            f"{source} holds the agents {', '.join(sorted(agents))}: name the two to compare, e.g. --agents "
-            f"{','.join(sorted(agents)[:2])}."
+            f"{source} holds the agents {', '.join(agents)}: name the two to compare, e.g. --agents "
+            f"{','.join(agents[:2])}."
         )
-    budget = asked.budget(number)
+    agent = agents[0] if agent is None else agent
+    if agent not in agents:
+        raise unknown_name(f"agent in {source}", agent, agents)
     runs = {
         condition: {run: sample for run, sample in by_run.items() if run.agent == agent}
         for condition, by_run in study.policies.items()
-        if (not asked.games or condition.game in asked.games)
-        and (not asked.rules or condition.rule in asked.rules)
+        if (not games or condition.game in games)
+        and (not rules or condition.rule in rules)
         and budget in (None, condition.budget)
     }
     runs = {condition: by_run for condition, by_run in runs.items() if by_run}

@@ -23,7 +23,7 @@ from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
 from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.paired import agent_sample, difference_of_agents, paired_difference
-from gapfloor.statistics.run_shape import FamilyShape, family_shape
+from gapfloor.statistics.run_shape import FamilyShape, difference_doubt, family_shape
 from gapfloor.statistics.welch import moments, welch_of_moments
 
 QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
@@ -216,9 +216,7 @@ def _doubt(shapes: Mapping[str, FamilyShape], row: AgentDifferenceRow) -> str:
     """Why the shape of the runs forbids the call that the difference asks for; empty where it does not."""
     agents = (str(row.agent), row.agent_b)
     higher, lower = (shapes[agent] for agent in (agents if row.difference.value > 0 else agents[::-1]))
-    if higher.has_two_groups or lower.has_two_groups:
-        return "the runs form two groups"
-    return "the runs may be skewed" if higher.is_left_skewed or lower.is_right_skewed else ""
+    return difference_doubt(higher, lower)
 
 
 def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:

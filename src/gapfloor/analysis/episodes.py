@@ -233,8 +233,8 @@ def tidy(
     _mark_floors(labels)
     returns = _numbers(table["episode_return"], "episode_return", place, source=source)
     returns = _computable(returns, labels["game"], place, source=source)
-    if pa.types.is_float32(table["episode_return"].type) and np.abs(returns).max() > 1e6:
-        assumed.append("returns above a million are 32-bit numbers: digits that tests may need are lost")
+    is_float32 = pa.types.is_float32(table["episode_return"].type)
+    assumed += _rounded_games(returns, labels["game"], is_float32=is_float32)
     if np.abs(returns).max() > 2.0**53:
         assumed.append("returns above 2^53 are 64-bit numbers: two that differ by 1 cannot be told apart")
     whole = {name: _whole(table, name, source=source) for name in ("level_seed", "slot", "index")}
@@ -348,6 +348,25 @@ def _computable(returns: Floats, games: Label, place: _Places, *, source: str) -
                 "compute with. Multiply all returns, or the environment's rewards, by one constant."
             )
     return np.where(tiny, 0.0, returns) if tiny.any() else returns
+
+
+def _rounded_games(returns: Floats, games: Label, *, is_float32: bool) -> list[str]:
+    """Sentences about games whose returns differ by little more than 32-bit numbers of their size can tell apart."""
+    codes, names = games
+    found = []
+    for code in np.unique(codes):
+        some = returns[codes == code]
+        largest, spread = max(float(some.max()), -float(some.min())), float(some.std())
+        step = float(np.spacing(np.float32(min(largest, 1e38))))
+        if not 0 < spread < 10 * step:
+            continue
+        # Numbers of 64 bits may have been 32-bit numbers before; whole ones may be what they are.
+        if is_float32 or ((some == some.astype(np.float32)).all() and (some % 1 > 0).any()):
+            found.append(
+                f"{names[code]}: near {largest:g}, 32-bit numbers are {step:g} apart, and the returns vary by only "
+                f"{spread:.2g}: every p may be wrong. Record 64-bit numbers, or subtract a constant first"
+            )
+    return found
 
 
 def _plain(values: pa.Array) -> pa.Array:

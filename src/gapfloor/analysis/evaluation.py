@@ -30,7 +30,6 @@ from gapfloor.plan.model import paper_plan
 from gapfloor.records.episode_sample import ONE_ACTION_SHARE
 from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
-from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.normalised import between
 from gapfloor.tables.cells import counted, fine_decimals, fixed
 from gapfloor.tables.readable import ReadableResult
@@ -254,7 +253,7 @@ def _run_returns(
             sem=sem(values) if len(samples) > 1 else _error(samples[0], rule, deterministic_rules),
             n_episodes=sum(sample.returns.size for sample in samples),
             n_draws=len(samples[0].draws),
-            n_levels=distinct(np.concatenate([sample.levels for sample in samples])).size,
+            n_levels=np.unique(np.concatenate([sample.levels for sample in samples])).size,
             levels=cell.manifest.content["levels"],
             engine=_engine(cell),
         )

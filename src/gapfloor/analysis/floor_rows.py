@@ -25,7 +25,6 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import call_family, holm
 from gapfloor.statistics.floor import FloorComparison, compare_to_floor
@@ -60,7 +59,7 @@ def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
                 sem=sem(sample.units),
                 n_episodes=returns.size,
                 n_draws=len(sample.draws),
-                n_levels=distinct(sample.levels).size,
+                n_levels=np.unique(sample.levels).size,
                 n_networks=max(1, sample.network_means.size),
             )
         )

@@ -10,6 +10,7 @@ import json
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,10 @@ _MOST_JSON = 1 << 28
 _MOST_FILES = 10_000
 #: More games and scores than a benchmark has: a few compressed bytes can declare any number of them.
 _MOST_GAMES, _MOST_SCORES = 1_000, 1_000_000
+#: Rows may each have columns of their own: a few bytes per row would become a table of any size.
+_MOST_COLUMNS, _MOST_CELLS = 10_000, 10_000_000
+#: A longer name is not that of a run, and finding its parts takes time that grows with the square of its length.
+_MOST_NAME = 250
 #: Files of a folder, by name: the first pattern that matches anything is read.
 _IN_FOLDERS = (
     "*monitor.csv", "evaluations.npz", "eval_info.json", "*.eval", "*.csv", "*.parquet", "*.jsonl", "*.json",
@@ -96,13 +101,25 @@ def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 def _table(rows: Rows, options: TableOptions) -> pa.Table:
     """The rows, without constants that the user states otherwise."""
     names = dict.fromkeys(name for row in rows for name in row if name not in options.constants)
-    return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
+    check_extent(len(rows), len(names), most=2 * sum(map(len, rows)))
+    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
+
+
+def check_extent(n_rows: int, n_columns: int, *, most: int = 0) -> None:
+    """Refuse a table that would be far larger than what was written: more than `most` cells, and than any needs."""
+    if n_columns > _MOST_COLUMNS or n_rows * n_columns > max(most, _MOST_CELLS):
+        raise UsageError(
+            f"The table would have {n_rows:,} rows and {n_columns:,} different columns, most of them empty. Give every "
+            "row the same columns."
+        )
 
 
 def _archived_json(path: Path, name: str) -> Any:
     """A document of a zip archive, at most as large as one outside; zipfile itself cannot read Zstandard yet."""
     try:
         with zipfile.ZipFile(path) as archive:
+            if archive.namelist().count(name) > 1:
+                raise ValueError(f"{name} is in it twice, and readers differ in which one they take")
             entry = archive.getinfo(name)
             if entry.file_size > _MOST_JSON:
                 raise ValueError(f"{name} unpacks to {entry.file_size:,} bytes")
@@ -115,6 +132,8 @@ def _archived_json(path: Path, name: str) -> Any:
                     raw.seek(sum(struct.unpack("<HH", raw.read(4))), 1)
                     packed = pa.BufferReader(raw.read(entry.compress_size))
                 content = bytes(pa.CompressedInputStream(packed, "zstd").read(_MOST_JSON + 1))
+                if zlib.crc32(content) != entry.CRC:
+                    raise ValueError(f"the checksum of {name} is wrong")
     except (*DAMAGED_ZIP, KeyError, struct.error) as error:
         raise UsageError(f"{path} cannot be read as a log of inspect_ai ({shortened(str(error))}).") from None
     if len(content) > _MOST_JSON:
@@ -197,6 +216,7 @@ def _matrix(name: str, values: Any) -> Floats:
 def _column_rows(document: Mapping[str, Mapping[str, Any]]) -> Rows:
     """The rows of pandas' `to_json`: per column its values by the name of the row."""
     names = list(dict.fromkeys(name for column in document.values() for name in column))
+    check_extent(len(names), len(document), most=sum(map(len, document.values())))
     is_numbered = names == [str(at) for at in range(len(names))]
     return [
         {**({} if is_numbered else {"": name}), **{key: column.get(name) for key, column in document.items()}}
@@ -272,6 +292,11 @@ def read_folder(folder: Path, options: TableOptions, read: Callable[..., RawTabl
             "every episode since a monitor file was opened counts; of a training run, --step last reads the last "
             f"{LAST_EPISODES} per file"
         )  # fmt: skip
+    n_rows, columns = (
+        sum(each.num_rows for each in tables),
+        {name for each in tables for name in each.column_names},
+    )
+    check_extent(n_rows, len(columns), most=4 * sum(each.num_rows * each.num_columns for each in tables))
     try:
         joined = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:  # e.g. numbers in one file and text in another
@@ -306,5 +331,6 @@ def run_labels(name: str) -> dict[str, str]:
     >>> run_labels("CartPole-v1__ppo__3__1674672938")
     {'game': 'CartPole-v1', 'agent': 'ppo', 'seed': '3'}
     """
-    match = next((found for pattern in _RUN_NAMES if (found := pattern.fullmatch(name))), None)
+    patterns = _RUN_NAMES if len(name) <= _MOST_NAME else ()
+    match = next((found for pattern in patterns if (found := pattern.fullmatch(name))), None)
     return match.groupdict() if match else {"agent": name}

@@ -14,9 +14,8 @@ from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
-from gapfloor.statistics.components import VariancePart, components_p
+from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import GENERATOR, NAN, Ints, sem
-from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.gap_calls import GAP_WORDS, ExcessTest, GapCall, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import Gap, gap
@@ -39,7 +38,7 @@ class GapComparison(Compared):
         """The training and held-out levels that at least one run has played; empty where seeds are unknown."""
         halves = zip(*self.runs.values(), strict=True)
         return [
-            distinct(np.concatenate([sample.levels for sample in half]))
+            np.unique(np.concatenate([sample.levels for sample in half]))
             if all(sample.levels.size for sample in half)
             else np.zeros(0, dtype=np.int64)
             for half in halves
@@ -172,7 +171,7 @@ class GapComparison(Compared):
         return {
             **found,
             "floor_gap_sem": float(np.hypot(errors[0], errors[1])),
-            "floor_gap_p": float(min(1.0, components_p(found["floor_gap"], parts) * games)),
+            "floor_gap_p": float(min(1.0, two_part_p(found["floor_gap"], *parts) * games)),
         }
 
 

@@ -15,9 +15,8 @@ from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import LABELS, Inputs
 from gapfloor.analysis.labels import Label, combined_codes, natural_key, stable_order
 from gapfloor.plan.model import Plan
-from gapfloor.statistics.census import level_means, within_level_sample
+from gapfloor.statistics.clustered import by_level, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
-from gapfloor.statistics.distinct import distinct
 
 AnySample = TypeVar("AnySample")
 #: A run that shares so many unusual episodes with another one, and this share of its own, is a copy.
@@ -116,7 +115,7 @@ class RunSample:
     @cached_property
     def level_units(self) -> Floats:
         """What a gap is tested on: episodes of draws, but in a census levels, since copies of one prove nothing."""
-        return level_means(self.returns, self.levels) if self.is_census else self.returns
+        return by_level(self.returns, self.levels).means if self.is_census else self.returns
 
     @cached_property
     def draw_means(self) -> dict[str, float]:
@@ -164,7 +163,7 @@ class RunSample:
 def levels_of(samples: Iterable[RunSample]) -> Ints:
     """The different levels that samples were played on, as far as they are known."""
     levels = [sample.levels for sample in samples if sample.levels.size]
-    return distinct(np.concatenate(levels)) if levels else np.zeros(0, dtype=np.int64)
+    return np.unique(np.concatenate(levels)) if levels else np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)

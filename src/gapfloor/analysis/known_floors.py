@@ -94,8 +94,9 @@ def stated_floors(text: str) -> dict[str, StatedFloor]:
     return found
 
 
-_NUMBER = r"[-+]?(?:\d[\d ]*(?:,\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_CELL = re.compile(rf"\s*({_NUMBER})\s*(%?)\s*(?:(?:±|\+/-|\+-|\()\s*({_NUMBER})\s*%?\s*\)?)?\s*")
+# Nothing is given back (`*+`): a cell of a thousand spaces would be tried in all ways to divide them.
+_NUMBER = r"[-+]?(?:\d[\d ]*+(?:,\d{3})*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?"
+_CELL = re.compile(rf"\s*+({_NUMBER})\s*+(%?)\s*+(?:(?:±|\+/-|\+-|\()\s*+({_NUMBER})\s*+%?\s*+\)?)?\s*+")
 
 
 def parse_cell(text: str) -> tuple[float, float | None, float] | None:

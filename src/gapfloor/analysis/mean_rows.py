@@ -24,7 +24,7 @@ from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
 from gapfloor.analysis.summaries import Summaries, Summary
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import paper_plan
-from gapfloor.statistics.components import VariancePart, components_interval, components_p
+from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
 from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.reference_calls import holm_divisors
@@ -160,7 +160,7 @@ def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]
         parts = (
             (VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)) if is_tested else ()
         )
-        tests.append((parts, components_p(row.mean - floor.mean, parts) if parts else NAN))
+        tests.append((parts, two_part_p(row.mean - floor.mean, *parts) if parts else NAN))
     for members in families_of(pairs, lambda pair: (pair[0].agent, pair[0].rule, pair[0].level_set)):
         p_values = [tests[i][1] for i in members]
         adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
@@ -170,7 +170,7 @@ def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]
             parts, p = tests[i]
             delta = row.mean - floor.mean
             level = alpha / max(int(divisor), 1)
-            interval = components_interval(delta, parts, alpha=level) if parts else NO_PAIR
+            interval = two_part_interval(delta, *parts, alpha=level) if parts else NO_PAIR
             call: Call = word_of(p_adjusted, delta, ("above", "below"), alpha=alpha)
             place = Place(row.game, context.study.modes[0], "")
             labels = context.row(

@@ -151,8 +151,6 @@ class FloorRegistry(ReadableResult):
 
     entries: tuple[RegisteredEnvironment, ...]
     """The environments, in the order in which they were measured."""
-    left_out: tuple[str, ...] = ()
-    """Environments of the registry file that could not be made, each with the reason."""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -161,13 +159,7 @@ class FloorRegistry(ReadableResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `registry.json`."""
-        document: dict[str, Any] = {"version": 1}
-        document["environments"] = [entry.to_dict() for entry in self.entries]
-        return {**document, "left_out": list(self.left_out)} if self.left_out else document
-
-    def to_json(self) -> str:
-        """The text of `registry.json`."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+        return {"version": 1, "environments": [entry.to_dict() for entry in self.entries]}
 
     def table(self) -> Table:
         """One row per environment and reference."""
@@ -179,8 +171,7 @@ class FloorRegistry(ReadableResult):
             return []
         entries = counted(len(self.entries), "entry", "entries")
         families = counted(len(self.families), "family", "families")
-        counts = f"{entries} of {families}: {', '.join(self.families)}."
-        return [counts, *(f"Left out: {sentence}" for sentence in self.left_out)]
+        return [f"{entries} of {families}: {', '.join(self.families)}."]
 
     def of_family(self, name: str) -> FloorRegistry:
         """The environments of one family; a family that is not there is refused with those that are."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
@@ -17,38 +20,28 @@ SUITE = "mean"
 
 def normalised_rows(context: PlannedStudy) -> tuple[ScoreRow, ...]:
     """Scores of every game that has a scale, then the unweighted means over the games of a budget."""
-    study, rows = context.study, []
-    suites: dict[tuple[str | None, str, str, str, str], list[float]] = {}
+    study = context.study
+    suites: dict[tuple[Place, str, str, str | None], list[float]] = {}
     whose: list[tuple[str | None, str]] = [(agent, rule) for agent in context.pools for rule in study.rules]
-    for place in study.places:
-        for agent, rule in [*whose, (None, FLOOR_RULE)]:
-            for level_set in study.level_sets:
-                scale = score_scale(context, place, level_set)
-                mean, n = _mean_return(context, place, rule, level_set, agent)
-                if scale is not None and n:
-                    score = between(mean, *scale)
-                    rows.append(_score(context, place, rule, level_set, agent, n, score, scale))
-                    key = (agent, place.mode, place.budget, rule, level_set)
-                    suites.setdefault(key, []).append(score)
-    for (agent, mode, budget, rule, level_set), scores in suites.items():
-        suite, mean = Place(SUITE, mode, budget), float(np.mean(sorted(scores)))
-        rows.append(_score(context, suite, rule, level_set, agent, len(scores), mean, (NAN, NAN)))
+
+    def row(place: Place, rule: str, level_set: str, agent: str | None, n: int, **fields: Any) -> ScoreRow:
+        about = context.row("score", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent)
+        return ScoreRow(**about, **fields)
+
+    rows = []
+    for place, (agent, rule), level_set in product(
+        study.places, [*whose, (None, FLOOR_RULE)], study.level_sets
+    ):
+        scale = score_scale(context, place, level_set)
+        mean, n = _mean_return(context, place, rule, level_set, agent)
+        if scale is not None and n:
+            score = between(mean, *scale)
+            low, high = map(float, scale)
+            rows.append(row(place, rule, level_set, agent, n, score=score, r_min=low, r_max=high))
+            suites.setdefault((place._replace(game=SUITE), rule, level_set, agent), []).append(score)
+    for who, scores in suites.items():
+        rows.append(row(*who, len(scores), score=float(np.mean(sorted(scores))), r_min=NAN, r_max=NAN))
     return tuple(rows)
-
-
-def _score(
-    context: PlannedStudy,
-    place: Place,
-    rule: str,
-    level_set: str,
-    agent: str | None,
-    n: int,
-    score: float,
-    scale: tuple[float, float],
-) -> ScoreRow:
-    row = context.row("score", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent)
-    low, high = map(float, scale)
-    return ScoreRow(**row, score=score, r_min=low, r_max=high)
 
 
 def score_scale(context: PlannedStudy, place: Place, level_set: str) -> tuple[float, float] | None:

@@ -20,11 +20,12 @@ from gapfloor.analysis.gap_rows import GapComparison, gap_families
 from gapfloor.analysis.grouping import RunSample
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, SensitivityRow
-from gapfloor.statistics.clustered import crossed_gap, crossed_mean, level_matrix, level_variance_share
-from gapfloor.statistics.conventions import GENERATOR, NAN, Floats, Ints
+from gapfloor.statistics.clustered import level_variance_share
+from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import holm, word_of
-from gapfloor.statistics.power import minimum_detectable_effect, smallest_detectable_difference
+from gapfloor.statistics.level_crossing import Episodes, crossed_gap, crossed_mean, level_table
+from gapfloor.statistics.power import PlannedComparison, minimum_detectable_effect
 
 #: A comparison, a choice in words, and what is said under it.
 Found = Iterator[tuple[Compared, str, Called]]
@@ -135,14 +136,15 @@ def _of_comparison(one: ReferenceComparison, family_size: int) -> dict[str, Any]
     used = one.distinct if one.method == "recommended" else one.runs
     pairs = [_episodes(sample) for _, (sample,) in sorted(used.items())]
     found: dict[str, Any] = {}
-    if played := level_matrix(pairs, floor=_episodes(floor)):
+    if played := level_table(pairs, _episodes(floor)):
         found["generator"] = crossed_mean(played, confidence=plan.intervals.confidence)
         found["level_variance_share"] = level_variance_share(pairs)
     if values.size > 1:
-        found["minimum_detectable"] = smallest_detectable_difference(
-            float(values.std(ddof=1)), float(units.std(ddof=1)), n_runs=values.size, n_floor=units.size,
+        planned = PlannedComparison(
+            0.0, float(values.std(ddof=1)), float(units.std(ddof=1)),
             method=one.method, family_size=family_size, alpha=plan.floor.alpha,
         )  # fmt: skip
+        found["minimum_detectable"] = planned.smallest_delta(values.size, units.size)
     return found
 
 
@@ -154,12 +156,12 @@ def _of_gap(one: GapComparison, family_size: int) -> dict[str, Any]:
             se=test.sem, df=test.n - 1, alpha=plan.floor.alpha, family_size=family_size
         )
     }
-    train, held_out = level_matrix(trains), level_matrix(tests)
+    train, held_out = level_table(trains), level_table(tests)
     if train is not None and held_out is not None and len(one.runs) > 1:
         found["generator"] = crossed_gap(train, held_out, confidence=plan.intervals.confidence)
         found["level_variance_share"] = level_variance_share([*trains, *tests])
     return found
 
 
-def _episodes(sample: RunSample) -> tuple[Floats, Ints]:
+def _episodes(sample: RunSample) -> Episodes:
     return sample.returns, sample.levels

@@ -18,6 +18,7 @@ import pyarrow as pa
 from gapfloor.analysis.column_names import SUMMARY_ALIASES, TableOptions, meaning
 from gapfloor.analysis.foreign_formats import RawTable, run_labels
 from gapfloor.analysis.known_floors import find_known_floor, parse_cell, parse_number
+from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import NAN, check_sizes
 
@@ -206,7 +207,9 @@ def _summary(row: Mapping[str, str], notes: list[str], *, is_sem: bool) -> Summa
     found = parse_cell(text("mean"))
     if found is None:
         if text("mean"):
-            raise UsageError(f"The mean {text('mean')!r} is not a number, nor a number ± its spread.")
+            raise UsageError(
+                f"The mean {shortened(text('mean'))!r} is not a number, nor a number ± its spread."
+            )
         return None
     mean, given, scale = found
     if scale != 1:

@@ -21,7 +21,7 @@ from gapfloor.analysis.checkpoint_rows import (
 from gapfloor.analysis.rows import GapRow, RuleDifferenceRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.statistics.level_means import pair_by_level
+from gapfloor.statistics.clustered import pair_by_level
 from gapfloor.tables.cells import estimate, p_value
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of

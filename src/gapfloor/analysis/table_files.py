@@ -20,7 +20,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from gapfloor.analysis.column_names import ALIASES, TableOptions, holds_episodes, meaning
-from gapfloor.analysis.foreign_formats import RawTable, read_document, read_folder
+from gapfloor.analysis.foreign_formats import RawTable, check_extent, read_document, read_folder
 from gapfloor.errors import UsageError
 
 #: Columns of whole numbers, in the smallest type that their values usually need.
@@ -36,6 +36,8 @@ MOST_ROWS = 50_000_000
 _MOST_TEXT = 4 << 20
 _DELIMITERS = (",", "\t", ";", "|", "&")
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
+#: A name of an object; a quotation mark after a backslash is of a text that holds JSON itself.
+_JSON_NAME = re.compile(rb'"((?:[^"\\]++|\\[^"])*+)"\s*+:')
 #: Bytes that are looked at to find a text file's encoding and delimiter.
 _HEAD = 1 << 16
 _UNREADABLE = (pa.ArrowException, OSError, UnicodeError, csv.Error)
@@ -76,6 +78,7 @@ def _read_parquet(path: Path, options: TableOptions) -> RawTable:
         _check_rows(file.metadata.num_rows)
         schema = file.schema_arrow
         names = list(schema.names)
+        check_extent(1, len(names))
         used = _used(names, options)
         if len(set(names)) < len(names) or not holds_episodes(names, options):
             return RawTable(file.read())
@@ -86,10 +89,29 @@ def _read_parquet(path: Path, options: TableOptions) -> RawTable:
 
 
 def _read_json_lines(path: Path, options: TableOptions) -> RawTable:
+    _check_lines(path)
     table = pa_json.read_json(path)
     table.validate(full=True)  # pyarrow itself accepts texts and names that are not UTF-8
     _ = table.column_names
     return RawTable(table, "line", 1)
+
+
+def _check_lines(path: Path) -> None:
+    """Refuse JSON lines whose table would be far larger than they are, because each has names of its own."""
+    names: set[bytes] = set()
+    n_lines = n_bytes = 0
+    rest = b""
+    with pa.input_stream(str(path)) as stream:
+        while block := stream.read(_BLOCK):
+            n_bytes, n_lines = n_bytes + len(block), n_lines + block.count(b"\n")
+            if len(rest) > _BLOCK:
+                break  # the reader refuses lines of this length
+            whole, _, rest = (rest + block).rpartition(b"\n")
+            names.update(_JSON_NAME.findall(whole))
+            _check_rows(n_lines)
+            check_extent(n_lines, len(names), most=n_bytes)
+    names.update(_JSON_NAME.findall(rest))
+    check_extent(n_lines, len(names), most=n_bytes)
 
 
 def _read_text(path: Path, options: TableOptions) -> RawTable:
@@ -129,6 +151,7 @@ def _text_table(text: str, delimiter: str, path: Path) -> pa.Table:
     if not rows:
         raise UsageError(f"{path} holds no table: no line has two columns.")
     names = [name.strip() for name in rows[0]]
+    check_extent(len(rows), len(names), most=len(text))
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise UsageError(f"{path} has the column '{repeated}' more than once.")

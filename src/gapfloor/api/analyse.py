@@ -18,6 +18,7 @@ from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.progress import step_teller
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.dataset import dataset_plan
 from gapfloor.records.store import Store
 
@@ -93,6 +94,7 @@ def analyse(
         >>> results.to_arrow()["delta.value"].to_pylist()
         [5.5]
     """
+    check_folder(out)
     options = read_settings(TableOptions, settings).with_rule(rule)
     if (
         isinstance(source, str | Path)

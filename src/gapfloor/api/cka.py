@@ -51,7 +51,7 @@ def cka(
     Examples:
         >>> import gapfloor, tempfile
         >>> folder = tempfile.mkdtemp()
-        >>> run = gapfloor.train("maze", steps=512, envs=2, store=folder, tensorboard=False, progress=False)
+        >>> run = gapfloor.train("maze", steps=512, envs=2, store=folder, progress=False)
         >>> found = gapfloor.cka(run.checkpoint, geometry="8x8", other_geometry=None, permutations=9, progress=False)
         >>> found.records[0]["game"], found.records[0]["n"]
         ('maze', 64)

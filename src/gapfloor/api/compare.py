@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gapfloor.analysis.compared_agents import ComparisonRequest, join_agents, select_agent
+from gapfloor.analysis.compared_agents import join_agents, select_agent
 from gapfloor.analysis.comparison import Comparison, analyse_comparison
 from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import group
@@ -19,6 +19,7 @@ from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.dataset import store_of
 from gapfloor.records.store import Store
 from gapfloor.statistics.conventions import check_sizes
@@ -78,6 +79,7 @@ def compare(
         >>> round(row.difference.value, 2), row.decision.call
         (3.0, 'first higher')
     """
+    check_folder(out)
     check_sizes({"difference to detect": detect})
     if detect is not None and detect <= 0:
         raise UsageError(f"The difference to detect is {detect:g}: give a number above 0.")
@@ -88,23 +90,21 @@ def compare(
         raise UsageError("One source holds both agents: name the two agents, e.g. impala and fpn.")
     if b is None and both[0] == both[1]:
         raise UsageError(f"The agent {both[0]} is named twice: name two agents.")
-    asked = ComparisonRequest(
-        agents=(both[0], both[1]) if both else None,
-        budgets=tuple(names_of(budgets)),
-        games=tuple(split_game(game)[1] for game in names_of(games)),
-        rules=tuple(names_of(rules)),
-    )
-    if len(asked.budgets) > 2:
-        raise UsageError(f"{len(asked.budgets)} budgets are named: name one budget, or one per agent.")
+    labels: list[str | None] = [*names_of(budgets)] or [None]
+    if len(labels) > 2:
+        raise UsageError(f"{len(labels)} budgets are named: name one budget, or one per agent.")
+    named = tuple(split_game(game)[1] for game in names_of(games))
+    asked: dict[str, Sequence[str]] = {"games": named, "rules": names_of(rules)}
+    first_agent, second_agent = both or (None, None)
     plan = paper_plan()
     one = group(_episodes(a), plan)
     other = one if b is None else group(_episodes(b), plan)
     if b is not None:
         _refuse_other_engines(_engines(a), _engines(b))
-    first = select_agent(one, asked, 0, source=_short(a))
-    second = select_agent(other, asked, 1, source=_short(a if b is None else b))
-    result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect)
-    return with_files(result, "comparison", out, has_figure=False)
+    first = select_agent(one, first_agent, source=_short(a), budget=labels[0], **asked)
+    source = _short(a if b is None else b)
+    second = select_agent(other, second_agent, source=source, budget=labels[-1], **asked)
+    return with_files(analyse_comparison(join_agents(first, second), plan=plan, detect=detect), out)
 
 
 def _short(source: Any) -> str:

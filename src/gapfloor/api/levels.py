@@ -15,7 +15,7 @@ from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap
 from gapfloor.play.protocol import expand_games
-from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.atomic import check_folder, write_text_atomically
 
 
 def levels(
@@ -73,11 +73,9 @@ def levels(
             "ProcGen's levels are compared without backgrounds and themes: leave the options out."
         )
     for folder in (out, store):
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise UsageError(f"{folder} is a file, not a folder: choose another folder.")
-    found = Leakage(
-        tuple(compare_levels(spec, **sets, tell=step_teller(progress)) for spec in specs.values())
-    )
+        check_folder(folder)
+    tell = step_teller(progress)
+    found = Leakage(tuple(compare_levels(spec, **sets, tell=tell) for spec in specs.values()))
     if out is not None:
         write_text_atomically(out / "leakage.json", found.to_json())
     if store is not None:

@@ -23,7 +23,7 @@ from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
-from gapfloor.play.references import UNIFORM, check_references, needs_network
+from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
@@ -83,9 +83,10 @@ def play_policies(
     if len(protocol.engines) != len(entrants):
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
-    has_networks = any(entrants.values()) or any(map(needs_network, references))
-    recorded = recorded_backends(store) if has_networks and not asked.backend else {}
-    chosen = backend_for(recorded, asked.backend)
+    store.refuse_file()
+    stored = store.cells()
+    chosen = backend_for(stored, asked.backend)
+    recorded = {} if asked.backend else recorded_backends(stored)
     for engine in protocol.engines:
         if not is_prepared:
             check_seed(engine)
@@ -93,7 +94,7 @@ def play_policies(
     inference: dict[str, Any] = {"batch": asked.batch, "device": asked.device, "backend": chosen}
     acts = not any(rule.reads_distribution for rule in rules)
     requests = []
-    with _workers_started(entrants, rules, protocol, store, asked.workers) as are_started:
+    with _workers_started(entrants, rules, protocol, asked.workers, is_begun=bool(stored)) as are_started:
         for engine, mine in zip(protocol.engines, entrants.values(), strict=True):
             candidates = load_candidates(mine, engine, **inference, recorded=recorded, acts=acts)
             _refuse_other_backend(candidates, asked.backend)
@@ -109,7 +110,7 @@ def play_policies(
                     **inference,
                 )
             )
-        campaign = plan_campaign(requests, store, is_prepared=is_prepared)
+        campaign = plan_campaign(requests, store, stored=stored, is_prepared=is_prepared)
     with showing(asked.progress) as shown:
         campaign.play(CellWorkers(asked.workers, shown, are_started))
     return campaign
@@ -119,12 +120,12 @@ def _workers_started(
     entrants: Mapping[str, Sequence[Entrant]],
     rules: Sequence[Rule],
     protocol: Protocol,
-    store: Store,
     workers: int | None,
+    *,
+    is_begun: bool,
 ) -> AbstractContextManager[bool]:
     """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
     policies = [entrant.policy for mine in entrants.values() for entrant in mine]
-    is_begun = next(store.cells_folder.glob("*.json"), None) is not None
     if is_begun or not policies or not all(isinstance(each, (str, Path, PolicySource)) for each in policies):
         return nullcontext(False)
     episodes = protocol.n_episodes * len(rules) * len(policies)

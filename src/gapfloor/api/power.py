@@ -21,16 +21,7 @@ from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
 from gapfloor.plan.model import Method, Plan, paper_plan
 from gapfloor.statistics.conventions import ALPHA, NAN, ROUNDING, check_sizes
-from gapfloor.statistics.power import (
-    POWER,
-    Effect,
-    StudyDesign,
-    comparison_power,
-    required_floor_episodes,
-    required_runs,
-    skewed_power,
-    smallest_design,
-)
+from gapfloor.statistics.power import POWER, PlannedComparison, StudyDesign
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
 
@@ -174,25 +165,25 @@ def power(
     if family is not None and family < 1:
         raise UsageError(f"A family has at least 1 game, but this one has {family}.")
     method: Method = "recommended" if content is None else content.floor.method or "paper"
-    shared: dict[str, Any] = {"method": method, "alpha": alpha, "power": wanted}
+    test: dict[str, Any] = {"method": method, "alpha": alpha}
     if pilot is not None:
         inputs = read_inputs(arrow_table(pilot), options=options)
-        rows = _of_pilot(inputs, content or paper_plan(), rule, level_set, family, **shared)
+        rows = _of_pilot(inputs, content or paper_plan(), rule, level_set, family, wanted, **test)
     else:
-        effect, n_runs, n_floor = _effect_of(delta, sem, runs, floor_sem, floor_episodes)
-        answer = _answer(effect, n_runs, n_floor, family or 1, **shared)
+        planned, n_runs, n_floor = _planned(delta, sem, runs, floor_sem, floor_episodes)
+        answer = _answer(replace(planned, family_size=family or 1, **test), n_runs, n_floor, wanted)
         rows = [replace(answer, floor_is_guessed=floor_sem is None)]
     return PowerAdvice(power=wanted, alpha=alpha, method=method, comparisons=tuple(rows))
 
 
-def _effect_of(
+def _planned(
     delta: float | None,
     sem: float | None,
     runs: int | None,
     floor_sem: float | None,
     floor_episodes: int | None,
-) -> tuple[Effect, int, int]:
-    """The effect that was given as numbers, with its numbers of runs and floor episodes."""
+) -> tuple[PlannedComparison, int, int]:
+    """The comparison that was given as numbers, with its numbers of runs and floor episodes."""
     missing = [name for name, value in (("delta", delta), ("sem", sem), ("runs", runs)) if value is None]
     if delta is None or sem is None or runs is None:
         raise UsageError(f"Without a pilot these must be given too: {', '.join(missing)}.")
@@ -206,11 +197,17 @@ def _effect_of(
     run_sd = sem * math.sqrt(runs)
     # A careful guess: in the paper's eight games the floor's SEM is .03 to .47 of the standard deviation between runs.
     error = run_sd / 2 if floor_sem is None else floor_sem
-    return Effect(delta, run_sd, error * math.sqrt(n_floor)), runs, n_floor
+    return PlannedComparison(delta, run_sd, error * math.sqrt(n_floor)), runs, n_floor
 
 
 def _of_pilot(
-    inputs: Inputs, plan: Plan, rule: str | None, level_set: str, family: int | None, **shared: Any
+    inputs: Inputs,
+    plan: Plan,
+    rule: str | None,
+    level_set: str,
+    family: int | None,
+    wanted: float,
+    **test: Any,
 ) -> list[ComparisonPower]:
     """What the pilot's comparisons need, under one rule (the plan's primary) on one level set."""
     context = PlannedStudy(group(inputs, plan), plan)
@@ -223,18 +220,22 @@ def _of_pilot(
             floor = np.sort(one.floor.units)
             if (one.labels["rule"], one.labels["level_set"]) != asked or values.size < 2:
                 continue
-            delta = float(values.mean() - floor.mean())
-            effect = Effect(delta, float(values.std(ddof=1)), float(floor.std(ddof=1)))
-            sizes = (values.size, floor.size, family or len(members))
-            size = ROUNDING * (abs(delta) + effect.floor_sd)
-            if effect.run_sd <= size or effect.floor_sd <= size:
-                who = "runs" if effect.run_sd <= size else "floor episodes"
-                answer = ComparisonPower(
-                    delta=delta, n_runs=sizes[0], n_floor=sizes[1], family_size=sizes[2],
-                    reason=f"the pilot's {who} do not differ, so nothing is known about the spread of others",
-                )  # fmt: skip
-            else:
-                answer = _answer(effect, *sizes, **shared)
+            planned = PlannedComparison(
+                delta=float(values.mean() - floor.mean()),
+                run_sd=float(values.std(ddof=1)),
+                floor_sd=float(floor.std(ddof=1)),
+                family_size=family or len(members),
+                **test,
+            )
+            answer = _answer(planned, values.size, floor.size, wanted)
+            size = ROUNDING * (abs(planned.delta) + planned.floor_sd)
+            if planned.run_sd <= size or planned.floor_sd <= size:
+                who = "runs" if planned.run_sd <= size else "floor episodes"
+                why = f"the pilot's {who} do not differ, so nothing is known about the spread of others"
+                nothing: dict[str, Any] = dict.fromkeys(
+                    ("design", "required_runs", "required_floor_episodes")
+                )
+                answer = replace(answer, **nothing, power_now=NAN, power_if_skewed=NAN, reason=why)
             labels = {name: one.labels[name] for name in ("game", "budget", "rule", "level_set")}
             rows.append(replace(answer, **labels))
     if not rows:
@@ -245,33 +246,21 @@ def _of_pilot(
     return rows
 
 
-def _answer(
-    effect: Effect,
-    n_runs: int,
-    n_floor: int,
-    family_size: int,
-    *,
-    method: Method,
-    alpha: float,
-    power: float,
-) -> ComparisonPower:
-    test: dict[str, Any] = {"method": method, "family_size": family_size, "alpha": alpha}
-    design = smallest_design(effect, power=power, **test)
+def _answer(planned: PlannedComparison, n_runs: int, n_floor: int, wanted: float) -> ComparisonPower:
+    design = planned.smallest_design(wanted)
     skewed = NAN
-    if design is not None and method == "recommended":
-        skewed = skewed_power(
-            effect, n_runs=design.n_runs, n_floor=design.n_floor, family_size=family_size, alpha=alpha
-        )
+    if design is not None and planned.method == "recommended":
+        skewed = planned.skewed_power(design.n_runs, design.n_floor)
     return ComparisonPower(
-        delta=effect.delta,
+        delta=planned.delta,
         n_runs=n_runs,
         n_floor=n_floor,
-        family_size=family_size,
-        power_now=comparison_power(effect, n_runs=n_runs, n_floor=n_floor, **test),
+        family_size=planned.family_size,
+        power_now=planned.power(n_runs, n_floor),
         design=design,
         power_if_skewed=skewed,
-        required_runs=required_runs(effect, n_floor=n_floor, power=power, **test),
-        required_floor_episodes=required_floor_episodes(effect, n_runs=n_runs, power=power, **test),
+        required_runs=planned.required_runs(n_floor, wanted),
+        required_floor_episodes=planned.required_floor_episodes(n_runs, wanted),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gapfloor.api.keyword_settings import names_of
 from gapfloor.errors import UsageError
 from gapfloor.play.replay import RecordedEpisode, replay_episodes
-from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
+from gapfloor.play.replay_choice import choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 from gapfloor.tables.readable import ReadableResult
@@ -103,8 +103,9 @@ def replay(
     named = names_of(games)
     opened = store if isinstance(store, Store) else Store(store)
     opened.check_readable()
-    request = ReplayRequest(tuple(named), level_set, agent, seed, level, count)
-    episodes = choose_episodes(opened.cells(), request)
+    episodes = choose_episodes(
+        opened.cells(), games=named, level_set=level_set, agent=agent, seed=seed, level=level, count=count
+    )
     sources = [PolicySource.named(name) for name in policies]
     paths = replay_episodes(episodes, store=opened, sources=sources, allowed=(*allow, *named))
     return Replays(tuple(episodes), tuple(paths))

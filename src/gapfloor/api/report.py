@@ -15,6 +15,7 @@ from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.progress import step_teller
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.store import Store
 from gapfloor.report import write
 from gapfloor.report.source import ReportSource, load_report_source, source_of_results
@@ -74,6 +75,7 @@ def report(
     """
     chosen, further = names_of(formats), names_of(tables)
     write.check_names(chosen, further)
+    check_folder(out)
     tell = step_teller(progress)
     if not isinstance(source, ReportSource):
         tell("analysing")

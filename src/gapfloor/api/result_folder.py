@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from gapfloor.tables.readable import ReadableResult
+if TYPE_CHECKING:
+    from gapfloor.analysis.comparison import Comparison
+    from gapfloor.analysis.sweep import Sweep
+    from gapfloor.analysis.training_curves import TrainingCurves
 
-R = TypeVar("R", bound=ReadableResult)
+R = TypeVar("R", "Sweep", "TrainingCurves", "Comparison")
 
 
-def with_files(result: R, name: str, folder: str | Path | None, *, has_figure: bool = True) -> R:
-    """The result, whose `written` are the files that were made for it: its document and its figure.
-
-    Without a folder nothing is written.
-    """
+def with_files(result: R, folder: str | Path | None) -> R:
+    """The result, whose `written` are the files that were made for it; None makes none."""
     if folder is not None:
-        from gapfloor.api.plot import figure_of
         from gapfloor.report.result_files import write_result
 
-        figures = [figure_of(result)] if has_figure else []
-        files = write_result(result.to_dict(), name, Path(folder), *figures)
-        object.__setattr__(result, "written", tuple(files))
+        object.__setattr__(result, "written", tuple(write_result(result, Path(folder))))
     return result

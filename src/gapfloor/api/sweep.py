@@ -15,6 +15,7 @@ from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.samples import read_sample
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
@@ -71,6 +72,7 @@ def sweep(
         >>> [round(row.entropy_played, 2) for row in found.floor_comparisons if row.level_set == "test"]
         [0.0, 2.37]
     """
+    check_folder(out)
     grid = check_temperatures(temperatures)
     asked = read_settings(CampaignSettings, settings)
     with open_store(asked.store) as opened:
@@ -83,7 +85,7 @@ def sweep(
         result = _analyse(campaign, grid)
     if out is None and asked.store is not None:
         out = Store(asked.store).root / "results" / "sweep" / result.run.name.replace("/", "_")
-    return with_files(result, "sweep", out)
+    return with_files(result, out)
 
 
 def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:

@@ -35,7 +35,6 @@ def train(
     threads: int | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     checkpoint_every: int = 0,
-    tensorboard: bool = True,
     store: str | Path = DEFAULT_STORE,
     progress: Callable[[Tick], None] | bool | None = None,
 ) -> TrainingResult:
@@ -60,7 +59,6 @@ def train(
         threads: Number of threads, which changes no result (default: all cores).
         device: Device for the network. On cuda a run is not repeated byte for byte.
         checkpoint_every: Keep a checkpoint every N updates, for a training curve; 0: none.
-        tensorboard: Write TensorBoard files.
         store: Folder that holds the runs.
         progress: Called after every update. None: a bar on a terminal, lines in a notebook; False: nothing.
 
@@ -77,7 +75,7 @@ def train(
 
         >>> import gapfloor, tempfile
         >>> run = gapfloor.train(
-        ...     "starpilot", steps=512, envs=2, store=tempfile.mkdtemp(), tensorboard=False, progress=False
+        ...     "starpilot", steps=512, envs=2, store=tempfile.mkdtemp(), progress=False
         ... )
         >>> run.run, run.steps, run.checkpoint.name
         ('starpilot-easy-impala-512-s1', 512, 'checkpoint.safetensors')
@@ -95,7 +93,6 @@ def train(
         return trainer(
             spec, store=Path(store), threads=available_cores() if threads is None else threads, device=device,
             checkpoint_every=checkpoint_every, observe=progress if callable(progress) else shown.show,
-            with_tensorboard=tensorboard,
         )  # fmt: skip
 
 

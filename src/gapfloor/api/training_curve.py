@@ -23,6 +23,7 @@ from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.group import CellGroup
 from gapfloor.play.samples import read_sample
+from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
@@ -63,7 +64,7 @@ def training_curve(
         >>> import gapfloor, tempfile
         >>> folder = tempfile.mkdtemp()
         >>> run = gapfloor.train(
-        ...     "maze", steps=1024, envs=2, checkpoint_every=1, store=folder, tensorboard=False, progress=False
+        ...     "maze", steps=1024, envs=2, checkpoint_every=1, store=folder, progress=False
         ... )
         >>> curves = gapfloor.training_curve(
         ...     run.checkpoint.parent, rules="sampled", draws=0, episodes=16, progress=False
@@ -71,6 +72,7 @@ def training_curve(
         >>> [row.at for row in curves.curves[0].gaps]
         [512, 1024]
     """
+    check_folder(out)
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
     if not folders:
         raise UsageError("No run is named: give the folder of one, e.g. gapfloor-store/runs/NAME.")
@@ -96,7 +98,7 @@ def training_curve(
     result = TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
     if out is None and asked.store is not None:
         out = Store(asked.store).root / "results" / "training-curve"
-    return with_files(result, "training-curve", out)
+    return with_files(result, out)
 
 
 def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> CampaignSettings:

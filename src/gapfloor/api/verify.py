@@ -35,7 +35,6 @@ from gapfloor.play.replay import (
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.dataset import store_of
-from gapfloor.records.manifest import ManifestError, parse_manifest
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, write_verification
 from gapfloor.tables.cells import counted
@@ -101,7 +100,7 @@ def verify(
     cells = opened.cells()
     if not cells and not opened.damaged:
         raise UsageError(f"{store} holds no cells: there is nothing to verify.")
-    problems = [f"{path.stem}: {_why_damaged(path)}" for path in opened.damaged]
+    problems = [f"{path.stem}: {why}" for path, why in opened.damaged.items()]
     sound = []
     for cell in cells:
         found = cell_problems(cell)
@@ -142,14 +141,6 @@ def verify(
     except GapfloorError as error:  # e.g. a store that can only be read
         return replace(verification, notes=(f"The result was not kept in the store: {error}",))
     return verification
-
-
-def _why_damaged(path: Path) -> str:
-    try:
-        parse_manifest(path)
-    except ManifestError as error:
-        return str(error)
-    return "the episode file is missing or is not what was hashed when it was written"
 
 
 def _replayable(

@@ -89,8 +89,9 @@ class ProbeObserver:
         return wanted
 
     def see(
-        self, engine: Engine, row: int, *, slot: int, index: int, step: int, probabilities: Floats
+        self, engine: Engine, row: int, *, slot: int, index: int, step: int, probabilities: Floats | None
     ) -> None:
+        assert probabilities is not None  # a probe is refused where actions are not numbered
         position = (slot, index, step)
         hashed = int(position_hash(*(np.array([number]) for number in position))[0])
         # Several rows of one step can be wanted; the first of them may have lowered the limit.

@@ -5,7 +5,7 @@ r"""A command made from a public function: options, types, defaults and help com
 | the first, or the first few (`CommandEntry.arguments`) | an argument |
 | `draws: Sequence[int]`, `rules: str \| Sequence[str]` | `--draws 0,1,2`, `--rules sampled,greedy` |
 | `references: Sequence[str]`, `options: Mapping` | `--reference NAME`, `--option NAME=VALUE`, which may be repeated |
-| `blind: bool = False`, `tensorboard: bool = True` | `--blind`, `--tensorboard/--no-tensorboard` |
+| `blind: bool = False`, `shown: bool = True` | `--blind`, `--shown/--no-shown` |
 | `pairs: Literal["all", "none"]` | a choice |
 | `progress` | not an option: see `terminal_options` |
 """
@@ -38,7 +38,7 @@ _IN_MEMORY = {"progress", "cells", "executor"}
 RARE = {
     "allow", "backend", "batch", "cells_seen", "checkpoint_every", "device", "entropy_coefficient", "envs",
     "floor_sem", "geometry", "horizon", "mode", "options", "other_geometry", "permutations", "precision", "probe",
-    "repeats", "replace", "rliable", "slots", "step", "tensorboard", "threads", "upper", "whole_cells", "workers",
+    "repeats", "replace", "rliable", "slots", "step", "threads", "upper", "whole_cells", "workers",
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from gapfloor.machine import available_cores
 OPTIONAL_PACKAGES = (
     ("torch", "train", "training and checkpoints"),
     ("safetensors", "train", "checkpoints"),
-    ("tensorboard", "train", "TensorBoard logs"),
     ("ray", "ray", "studies on a cluster"),
 )
 

@@ -19,12 +19,11 @@ import functools
 import math
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gapfloor.engines.leftovers import MEMORY, own_name, remove_leftovers
+from gapfloor.leftovers import MEMORY, temporary_folder
 
 _SPACE, _TOPDOWN, _WATER = ({"space_backgrounds"}, {"topdown_backgrounds"}, {"water_backgrounds"})
 _PLATFORM = {"platform_backgrounds", "platform_backgrounds_2", *_SPACE}
@@ -73,8 +72,7 @@ def picture_folder(original: Path) -> Iterator[Path]:
     if _Pictures.promised is None or _Pictures.are_read:
         yield original
     else:
-        remove_leftovers()
-        with tempfile.TemporaryDirectory(prefix=own_name("pictures"), dir=_folder_in_memory()) as folder:
+        with temporary_folder("pictures", within=_folder_in_memory()) as folder:
             try:
                 _fill(Path(folder), original, _Pictures.promised)
             except (OSError, ValueError):  # no links, no space, or another layout of the files

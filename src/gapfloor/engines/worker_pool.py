@@ -21,8 +21,8 @@ import loky
 from loky.backend import resource_tracker as loky_tracker
 from loky.backend.reduction import dumps as cloud_dumps
 
-from gapfloor.engines.leftovers import name_semaphores, remove_leftovers
 from gapfloor.engines.picture_files import looked_at, only_look_at
+from gapfloor.leftovers import name_semaphores, remove_leftovers
 from gapfloor.safe_path import SAFE_PATH, safe_path
 
 #: Workers end after this many idle seconds.

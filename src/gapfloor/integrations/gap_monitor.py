@@ -17,7 +17,6 @@ from __future__ import annotations
 import glob
 import math
 import shutil
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +29,7 @@ from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.engine import Option
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states
 from gapfloor.errors import UsageError
+from gapfloor.leftovers import temporary_folder
 from gapfloor.levels import LevelSet
 from gapfloor.records.store import Store
 
@@ -96,7 +96,7 @@ class GapMonitor:
         self._rules = tuple(rules)
         self._levels = _first_levels(train, levels), _first_levels(test, levels)
         self._trackers = [_tracker(target) for target in log_to]
-        self._temporary = tempfile.TemporaryDirectory(prefix="gapfloor-")
+        self._temporary = temporary_folder("store")
         self._floors = Path(self._temporary.name if store is None else store)
         self._settings: dict[str, Any] = {
             "game": game, "rules": self._rules, "mode": mode, "options": options, "probe": probe,
@@ -136,7 +136,7 @@ class GapMonitor:
 
     def _play(self, policy: Any, train: str, test: str, *, budget: str) -> tuple[CellRow, ...]:
         # A store of its own: weights that have not changed since the last time would be refused as a copy of a run.
-        with tempfile.TemporaryDirectory(prefix="gapfloor-") as folder:
+        with temporary_folder("store") as folder:
             _copy_references(self._floors, Path(folder))
             measured = evaluate(
                 policy, train=train, test=test, design="census", budget=budget, seeds=[0], agent="training",

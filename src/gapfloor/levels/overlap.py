@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -141,13 +141,12 @@ class LevelOverlap:
     def to_dict(self) -> dict[str, Any]:
         """The overlap as JSON values; `from_dict` reads it back."""
         return {
-            **{name: value for name, value in asdict(self).items() if name not in ("train", "test", "pairs")},
+            **to_exact(self),
             "train": str(self.train),
             "test": str(self.test),
             "leaked": list(self.leaked),
             "confirmed_by_moves": self.confirmed_by_moves,
             "confirmed_by_actions": self.confirmed_by_actions,
-            "pairs": [asdict(pair) for pair in self.pairs],
         }
 
     @classmethod
@@ -208,14 +207,10 @@ def read_leakage(source: str | Path | Sequence[Path]) -> Leakage:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    for found in (
-        [path / "leakage.json"],
-        sorted((path / "leakage").glob("*.json")),
-        sorted(path.glob("*.json")),
-    ):
-        present = [one for one in found if one.is_file()]
-        if present:
-            return present
+    for pattern in ("leakage.json", "leakage/*.json", "*.json"):
+        found = sorted(each for each in path.glob(pattern) if each.is_file())
+        if found:
+            return found
     raise UsageError(f"There is no leakage.json at {path}: write one with gapfloor levels --out {path}.")
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.json_values import from_exact, without_repetition
+from gapfloor.json_values import from_exact, to_exact, without_repetition
 from gapfloor.plan.model import Addendum, Plan, content_hash, parse_addendum, parse_plan
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.settings import read_text
@@ -226,10 +226,8 @@ def _locked(
 
 
 def _write_lock(plan_path: Path, lock: Lock) -> None:
-    document = {"format": FORMAT, **dataclasses.asdict(lock)}
-    document["addenda"] = list(document["addenda"])
+    document = {"format": FORMAT, **to_exact(lock)}
     for text in (document["plan"], *document["addenda"]):
-        text["earlier"] = list(text["earlier"])
         # A lock without a history or a commit looks as it did before there were any.
         for name in ("earlier", "commit"):
             if not text[name]:

@@ -131,25 +131,16 @@ class PolicyActor(Actor):
         actions = np.full(len(turn.rules), self._noop, dtype=np.int64)
         for rule, mine, uniforms, legal in turn.by_rule():
             actions[mine] = rule.choose(logits[mine], uniforms, legal)
-            self._note_disagreements(rule.disagreements(logits[mine], actions[mine]), mine)
+            differ = rule.disagreements(logits[mine], actions[mine])
+            if differ is not None:
+                self.disagreements = _filled(self.disagreements, mine, differ)
             changed = rule.changed_distribution(logits[mine], legal)
             if changed is not None:
-                if self.played_entropies is None:
-                    self.played_entropies = np.zeros(len(actions))
-                self.played_entropies[mine] = entropy(changed)
+                self.played_entropies = _filled(self.played_entropies, mine, entropy(changed))
         return actions
 
     def _read(self, turn: Turn) -> Logits:
         return self._reader.read(without_idle_rows(turn.observations, turn.rules), turn.first)
-
-    def _note_disagreements(
-        self, disagreements: npt.NDArray[np.bool_] | None, mine: npt.NDArray[np.bool_]
-    ) -> None:
-        if disagreements is None:
-            return
-        if self.disagreements is None:
-            self.disagreements = np.zeros(len(mine), dtype=bool)
-        self.disagreements[mine] = disagreements
 
 
 class RowActor(PolicyActor):
@@ -217,16 +208,18 @@ def mask_logits(logits: Logits, masks: Masks, *, name: str) -> Logits:
 
 def without_idle_rows(observations: Observations, rules: Sequence[Rule | None]) -> Observations:
     """The batch with a played slot's observation in every idle row: nobody should be asked about an empty one."""
-    idle = [row for row, rule in enumerate(rules) if rule is None]
-    if not idle or len(idle) == len(rules):
+    idle = np.array([rule is None for rule in rules])
+    if not idle.any() or idle.all():
         return observations
-    played = next(row for row, rule in enumerate(rules) if rule is not None)
+    played = int(np.argmin(idle))
     if isinstance(observations, Mapping):
-        return {name: _filled(array, idle, played) for name, array in observations.items()}
-    return _filled(observations, idle, played)
+        return {name: _filled(array.copy(), idle, array[played]) for name, array in observations.items()}
+    return _filled(observations.copy(), idle, observations[played])
 
 
-def _filled(array: npt.NDArray[Any], idle: list[int], played: int) -> npt.NDArray[Any]:
-    filled = array.copy()
-    filled[idle] = array[played]
-    return filled
+def _filled(array: npt.NDArray[Any] | None, rows: npt.NDArray[np.bool_], values: Any) -> npt.NDArray[Any]:
+    """The array with values in some rows; zeros elsewhere where there was none."""
+    if array is None:
+        array = np.zeros(len(rows), dtype=values.dtype)
+    array[rows] = values
+    return array

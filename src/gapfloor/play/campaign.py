@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol as TypingProtocol
 
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.conflicts import (
-    refuse_conflicting_references,
-    refuse_conflicting_runs,
-    refuse_old_protocol,
-)
+from gapfloor.play.conflicts import refuse_conflicts
 from gapfloor.play.group import CellGroup
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.outcome import is_complete
@@ -32,8 +27,8 @@ from gapfloor.play.references import (
     reference_groups,
     trial_constants,
 )
+from gapfloor.play.workers import CellWorkers
 from gapfloor.policies.backends import BACKENDS, check_backend
-from gapfloor.records.manifest import read_manifest
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.rules import Rule, rule_kind
 
@@ -64,7 +59,6 @@ class Request:
 class GameCells:
     """The cells of one request."""
 
-    engine: EngineSpec
     runs: tuple[CellGroup, ...]
     """One group per candidate, in the order given."""
     references: tuple[CellGroup, ...]
@@ -75,12 +69,6 @@ class GameCells:
     def floor(self) -> tuple[CellSpec, ...]:
         """The cells of the uniform reference."""
         return tuple(cell for cell in _cells(self.references) if cell.run.reference == UNIFORM)
-
-
-class CellExecutor(TypingProtocol):
-    """Plays groups of cells and files each cell; `gapfloor.play.workers.CellWorkers` is the one in use."""
-
-    def play(self, groups: Sequence[CellGroup], *, store: Store) -> None: ...
 
 
 @dataclass
@@ -138,21 +126,21 @@ class Campaign:
         """These cells as the store holds them after play; only manifests are read, the store is not scanned again."""
         return [self.store.cell(cell.file_name) for cell in cells]
 
-    def play(self, executor: CellExecutor) -> None:
+    def play(self, workers: CellWorkers) -> None:
         """Play and file the cells that are missing; when this returns, every cell is in the store."""
-        self._play(self._groups(), executor)
+        self._play(self._groups(), workers)
         self._chosen = [
             best_constant(game.trials, self.protocol, self.store) for game in self.games if game.trials
         ]
-        refuse_conflicting_references(self.stored, list(_cells(self._chosen)), root=self.store.root)
-        self._play(self._chosen, executor)
+        refuse_conflicts(self.stored, list(_cells(self._chosen)), root=self.store.root)
+        self._play(self._chosen, workers)
 
-    def _play(self, groups: Sequence[CellGroup], executor: CellExecutor) -> None:
+    def _play(self, groups: Sequence[CellGroup], workers: CellWorkers) -> None:
         wanted = self._narrow(groups)
         if not self.is_prepared and any(group.cells for group in wanted):
             self.store.prepare()
             self.is_prepared = True
-        executor.play(wanted, store=self.store)
+        workers.play(wanted, store=self.store)
         self._whole.update(cell.file_name for cell in _cells(wanted))
 
     def _groups(self) -> list[CellGroup]:
@@ -170,19 +158,25 @@ class Campaign:
         return narrowed
 
 
-def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: bool = False) -> Campaign:
+def plan_campaign(
+    requests: Sequence[Request],
+    store: Store,
+    *,
+    stored: Sequence[StoredCell] | None = None,
+    is_prepared: bool = False,
+) -> Campaign:
     """The campaign of `requests`, which share one protocol, in `store`; nothing is played yet.
 
-    `is_prepared` says that the store belongs to a running study, which has prepared it: other processes, perhaps on
-    other machines, are writing to it now, and their unfinished files must be left alone.
+    `stored` are the cells of the store, where it has been scanned already. `is_prepared` says that the store belongs to
+    a running study, which has prepared it: other processes, perhaps on other machines, are writing to it now, and their
+    unfinished files must be left alone.
     """
     references = [_reference_groups(request) for request in requests]
     store.refuse_file()
     games = tuple(
-        GameCells(request.engine, _run_groups(request), *groups)
-        for request, groups in zip(requests, references, strict=True)
+        GameCells(_run_groups(request), *groups) for request, groups in zip(requests, references, strict=True)
     )
-    stored = tuple(store.cells())
+    stored = tuple(store.cells() if stored is None else stored)
     found = {cell.path.stem: cell for cell in stored}
     unusual = [
         note
@@ -196,9 +190,7 @@ def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: boo
     campaign._whole = set(found) - _incomplete(games, found)
     damaged = {path.stem for path in store.damaged}
     campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)
-    refuse_old_protocol(stored, root=store.root)
-    refuse_conflicting_runs(stored, campaign.run_cells)
-    refuse_conflicting_references(stored, campaign.reference_cells, root=store.root)
+    refuse_conflicts(stored, [*campaign.run_cells, *campaign.reference_cells], root=store.root)
     return campaign
 
 
@@ -248,25 +240,21 @@ def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
     return (cell for group in groups for cell in group.cells)
 
 
-def backend_for(recorded: Mapping[str, str], asked: str | None) -> str | None:
+def backend_for(stored: Sequence[StoredCell], asked: str | None) -> str | None:
     """The backend that the user or the store names; None where neither does. One that is not installed is refused.
 
     A store that was begun in torch stays in torch when ONNX Runtime is installed later; `recorded` is what
     `recorded_backends` read from it.
     """
-    backend = asked or next(iter(recorded.values()), None)
+    backend = asked or next(iter(recorded_backends(stored).values()), None)
     check_backend(backend)
     return backend
 
 
-def recorded_backends(store: Store) -> dict[str, str]:
-    """The library that computed each policy of the store, by the policy's hash, in the order of file names.
+def recorded_backends(stored: Sequence[StoredCell]) -> dict[str, str]:
+    """The library that computed each policy of a store, by the policy's hash, in the order of file names.
 
     Cells of one policy in two libraries would not be comparable to the last bit.
     """
-    found = {}
-    for path in sorted(store.cells_folder.glob("*.json")):
-        manifest = read_manifest(path)
-        if manifest is not None and manifest.content.get("backend") in BACKENDS:
-            found[str(manifest.content["policy"])] = str(manifest.content["backend"])
-    return found
+    contents = [cell.manifest.content for cell in stored]
+    return {each["policy"]: each["backend"] for each in contents if each.get("backend") in BACKENDS}

@@ -174,7 +174,7 @@ class CellSpec:
         """Whether the cell is played without any policy."""
         return bool(self.run.reference) and not self.inference.batch
 
-    @property
+    @functools.cached_property
     def is_deterministic(self) -> bool:
         """Whether an episode is a function of its level alone."""
         if self.is_plain_reference:

@@ -62,11 +62,9 @@ def play_record(
     spec: CellSpec, source: PolicySource | None, *, probe: CellProbe | None
 ) -> tuple[CellPlay, dict[str, Any]]:
     """The whole cell played again, and the record that its episodes give."""
-    play = CellPlay(spec, None, spec.is_deterministic)
     group = CellGroup(spec.engine, (spec,), source, probe)
-    (piece,) = play_group(group, iter([[(spec, None)]]), on_episode=lambda cell, value: None)
-    for position, outcome in piece.outcomes.items():
-        play.put(position, outcome)
+    (piece,) = play_group(group, iter([[(spec, None)]]))
+    play = CellPlay(spec, outcomes=dict(piece.outcomes))
     return play, finished_record(play, piece)
 
 

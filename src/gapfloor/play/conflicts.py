@@ -21,7 +21,31 @@ from gapfloor.records.store import DESIGN_PARTS, StoredCell
 _RUN_DESIGN = tuple(part for part in DESIGN_PARTS if part not in ("engine", "engine_version"))
 
 
-def refuse_old_protocol(stored: Sequence[StoredCell], *, root: Path) -> None:
+def refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path) -> None:
+    """Refuse cells that cannot be filed with those of a store, or with each other."""
+    _refuse_old_protocol(stored, root=root)
+    runs = {(cell.policy, cell.run, cell.engine): cell for cell in wanted if not cell.run.reference}
+    for cell in runs.values():
+        refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
+        refuse_other_arithmetic(stored, cell)
+    mine: dict[tuple[Any, ...], CellSpec] = {}
+    for cell in wanted:
+        other = mine.setdefault(_place(cell.labels, cell.content()), cell)
+        if other.key != cell.key:  # e.g. upper:A and upper:B
+            raise UsageError(
+                f"Two different policies would both be filed as the reference {cell.run.name} of {cell.engine.game}: "
+                "name one, or measure the other in another --store."
+            )
+    for each in stored:
+        found = mine.get(_place(each.manifest.labels, each.manifest.content))
+        if found is not None and found.key != each.manifest.key:
+            raise StoreError(
+                f"The store {root} holds another {found.run.name} of {found.engine.game}, made under another "
+                f"specification ({_changes(each, found)}): use another --store."
+            )
+
+
+def _refuse_old_protocol(stored: Sequence[StoredCell], *, root: Path) -> None:
     """Refuse to add cells to a store that an earlier version of the harness filled: the two cannot be compared."""
     old = {cell.manifest.content["protocol"] for cell in stored} - {PROTOCOL_VERSION}
     if old:
@@ -29,21 +53,6 @@ def refuse_old_protocol(stored: Sequence[StoredCell], *, root: Path) -> None:
             f"The store {root} was filled by another version of gapfloor (protocol {min(old)}; this is "
             f"{PROTOCOL_VERSION}): analyse and report read it, but nothing can be added. Use another --store."
         )
-
-
-def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -> None:
-    """Refuse one content under two names, and one name for two contents or two specifications."""
-    for cell in {(cell.policy, cell.run, cell.engine): cell for cell in wanted}.values():
-        refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
-        refuse_other_arithmetic(stored, cell)
-    by_place = {_place(each.manifest.labels, each.manifest.content, _RUN_DESIGN): each for each in stored}
-    for cell in wanted:
-        other = by_place.get(_place(cell.labels, cell.content(), _RUN_DESIGN))
-        if other is not None and other.manifest.key != cell.key:
-            raise StoreError(
-                f"The store holds {cell.file_name.rsplit('-', 1)[0]} made under another specification "
-                f"({_changes(other, cell)}): use another --store."
-            )
 
 
 def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec) -> None:
@@ -84,29 +93,9 @@ def refuse_other_name(stored: Sequence[StoredCell], *, policy: str, run: RunIden
             )
 
 
-def refuse_conflicting_references(
-    stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path
-) -> None:
-    """Refuse one name for two references (`upper:A` and `upper:B`, now or earlier)."""
-    mine: dict[tuple[Any, ...], CellSpec] = {}
-    for cell in wanted:
-        other = mine.setdefault(_place(cell.labels, cell.content(), DESIGN_PARTS), cell)
-        if other.key != cell.key:
-            raise UsageError(
-                f"Two different policies would both be filed as the reference {cell.run.name} of {cell.engine.game}: "
-                "name one, or measure the other in another --store."
-            )
-    for each in stored:
-        found = mine.get(_place(each.manifest.labels, each.manifest.content, DESIGN_PARTS))
-        if found is not None and found.key != each.manifest.key:
-            raise StoreError(
-                f"The store {root} holds another {found.run.name} of {found.engine.game} "
-                f"({_changes(each, found)}): use another --store."
-            )
-
-
-def _place(labels: Mapping[str, Any], content: Mapping[str, Any], parts: Sequence[str]) -> tuple[Any, ...]:
+def _place(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Any, ...]:
     """Where the analysis puts a cell: its labels, in its own design."""
+    parts = DESIGN_PARTS if labels["reference"] else _RUN_DESIGN
     return (
         *(labels[name] for name in sorted(labels)),
         *(canonical_json(content.get(part)) for part in parts),

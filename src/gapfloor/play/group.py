@@ -7,7 +7,7 @@ beginning of the next.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,9 +21,9 @@ from gapfloor.errors import PolicyError
 from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.observers import CellObserver, CellProbe
+from gapfloor.play.observers import CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
-from gapfloor.play.player import CellPlay, Job, Player
+from gapfloor.play.player import CellPlay, EpisodeListener, Player
 from gapfloor.play.policy_trial import try_policy
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
@@ -35,8 +35,6 @@ REFERENCE_SLOTS = 32
 
 #: Episodes (or levels, under a deterministic rule) that a worker takes at a time.
 PIECE = 16
-
-EpisodeListener = Callable[[CellSpec, float], None]
 
 #: Cells, each with the places of its schedule that are wanted (None: all).
 Piece = list[tuple[CellSpec, tuple[int, ...] | None]]
@@ -101,21 +99,15 @@ class CellGroup:
             for cell, positions in piece:
                 rule = cell.bound_rule
                 has_states = not cell.is_deterministic and rule is not None and rule.reads_distribution
-                observer = self._observer() if has_states else None
-                yield CellPlay(cell, rule, cell.is_deterministic, observer, positions)
-
-    def _observer(self) -> CellObserver | None:
-        if self.probe is None or self.source is None:
-            return None
-        return self.probe.observer(self.engine)
+                observer = self.probe.observer(self.engine) if self.probe is not None and has_states else None
+                yield CellPlay(cell, observer, positions)
 
 
 @dataclass(frozen=True)
 class PlayedPiece:
     """What was played of one cell, in a form that can be sent to the process that files it."""
 
-    cell: str
-    """The cell's file name."""
+    cell: CellSpec
     outcomes: Mapping[int, EpisodeOutcome]
     """By the place in the schedule."""
     space: ActionSpace
@@ -126,20 +118,21 @@ class PlayedPiece:
 
 
 def play_group(
-    group: CellGroup, pieces: Iterator[Piece], *, on_episode: EpisodeListener
+    group: CellGroup, pieces: Iterator[Piece], *, on_episode: EpisodeListener | None = None
 ) -> Iterator[PlayedPiece]:
     """Play pieces of a group; yields each as it becomes whole. Nothing is opened where there is nothing to play."""
     first = next(pieces, None)
     if first is None:
         return
     group = with_policy(group)
+    name = group.source.name if group.source is not None else ""
     with one_thread():
         plays = group.plays(itertools.chain([first], pieces))
-        for play, actor in _play(group, plays, on_episode):
+        for play, actor in play_cells(
+            plays, cell=group.cells[0], policy=group.policy, name=name, on_episode=on_episode
+        ):
             observed = play.observer.finish() if play.observer is not None else {}
-            yield PlayedPiece(
-                play.spec.file_name, dict(play.outcomes), actor.space, dict(actor.record), observed
-            )
+            yield PlayedPiece(play.spec, play.outcomes, actor.space, dict(actor.record), observed)
 
 
 def with_policy(group: CellGroup) -> CellGroup:
@@ -165,76 +158,72 @@ def with_policy(group: CellGroup) -> CellGroup:
     return replace(group, policy=tried.policy)
 
 
-def _play(
-    group: CellGroup, plays: Iterator[CellPlay], on_episode: EpisodeListener
+def play_cells(
+    plays: Iterable[CellPlay],
+    *,
+    cell: CellSpec,
+    policy: Any,
+    name: str,
+    on_episode: EpisodeListener | None = None,
+    has_pictures: bool = False,
 ) -> Iterator[tuple[CellPlay, Actor]]:
-    """The cells as they become whole, with who played them."""
-    batch = REFERENCE_SLOTS if group.source is None else group.cells[0].inference.batch
-    # A policy's engine never changes its size, so the one that is asked here is also the one that plays.
-    opened = [_open(group, 1 if group.source is None else batch)]
-    actor = _actor(group, opened[0])
+    """The cells of one policy or plain reference as they become whole, each with who played it.
+
+    `cell` is one of them. `name` is the policy's in messages, and `has_pictures` asks for the frames of a plain
+    reference too, at which nobody looks otherwise.
+    """
+    is_plain = cell.is_plain_reference
+    open_engine = unseen_engine if is_plain and not has_pictures else engine_from_spec
+    batch = REFERENCE_SLOTS if is_plain else cell.inference.batch
+    # A policy's engine never changes its size, so the one that is asked for its actions also plays.
+    first = open_engine(cell.engine, slots=1 if is_plain else batch, levels=cell.levels)
 
     def make_engine(slots: int) -> Engine:
-        if opened and opened[0].n_slots == slots:
-            return opened.pop()
-        return _open(group, slots)
+        return first if slots == first.n_slots else open_engine(cell.engine, slots=slots, levels=cell.levels)
 
-    def report(job: Job, outcome: EpisodeOutcome) -> None:
-        on_episode(job.play.spec, outcome.episode_return)
-
-    player = Player(
-        make_engine=make_engine, actor=actor, n_slots=batch, on_episode=report, loops=loops_of(group.engine)
-    )
     try:
+        actor = _actor(cell, policy, first, name=name)
+        player = Player(
+            make_engine=make_engine, actor=actor, n_slots=batch, on_episode=on_episode, loops=loops_of(cell.engine)
+        )  # fmt: skip
         yield from ((play, actor) for play in player.play(plays))
     finally:
-        for engine in opened:
-            engine.close()
+        first.close()
 
 
-def _open(group: CellGroup, slots: int) -> Engine:
-    # Nobody looks at the frames of a reference without a network.
-    make = unseen_engine if group.source is None else engine_from_spec
-    return make(group.engine, slots=slots, levels=group.cells[0].levels)
-
-
-def _actor(group: CellGroup, engine: Engine) -> Actor:
-    if group.source is None:
-        reference = parse_reference(group.cells[0].rule)
+def _actor(cell: CellSpec, policy: Any, engine: Engine, *, name: str) -> Actor:
+    if cell.is_plain_reference:
+        reference = parse_reference(cell.rule)
         reference.check(engine.action_space)
         return ReferenceActor(reference, space=engine.action_space)
-    policy = group.policy
-    if engine.n_actions:  # only logits are kept by frame
-        policy = with_frame_cache(policy)
-    return policy_actor(policy, name=group.source.name, engine=engine)
+    # Only logits are kept by frame.
+    return policy_actor(with_frame_cache(policy) if engine.n_actions else policy, name=name, engine=engine)
 
 
 def file_cell(store: Store, play: CellPlay, last: PlayedPiece) -> None:
     """Write a finished cell to the store; `last` is the piece that completed it."""
+    schedule, outcomes = play.schedule, play.finished()
     store.write_cell(
         file_name=play.spec.file_name,
         content=play.spec.content(),
         labels=play.spec.labels,
-        columns=_columns(play, play.finished()),
+        columns={
+            "slot": schedule.slot,
+            "index": schedule.index,
+            "level_seed": schedule.level_seed,
+            "episode_return": np.array([outcome.episode_return for outcome in outcomes]),
+            "length": np.array([outcome.length for outcome in outcomes], dtype=np.int32),
+        },
         record=finished_record(play, last),
     )
 
 
 def finished_record(play: CellPlay, last: PlayedPiece) -> dict[str, Any]:
     """The record of a finished cell; `last` is the piece that completed it."""
-    record = cell_record(play.schedule, play.finished(), space=last.space, actor=last.actor)
-    record["device"] = play.spec.inference.device or "cpu"
-    record["backend"] = play.spec.inference.backend or "host"
-    record["probe_states"] = 0
-    record.update(last.observed)
-    return record
-
-
-def _columns(play: CellPlay, outcomes: Sequence[EpisodeOutcome]) -> dict[str, Any]:
     return {
-        "slot": play.schedule.slot,
-        "index": play.schedule.index,
-        "level_seed": play.schedule.level_seed,
-        "episode_return": np.array([outcome.episode_return for outcome in outcomes]),
-        "length": np.array([outcome.length for outcome in outcomes], dtype=np.int32),
+        **cell_record(play.schedule, play.finished(), space=last.space, actor=last.actor),
+        "device": play.spec.inference.device or "cpu",
+        "backend": play.spec.inference.backend or "host",
+        "probe_states": 0,
+        **last.observed,
     }

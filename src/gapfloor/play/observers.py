@@ -3,7 +3,7 @@
 The player asks an observer which of the current states it wants and passes those on with the running engine, so that
 their whole engine states can be kept. Which states are wanted must depend on (slot, index, step) alone, never on the
 order of play. `gapfloor.calibration.probe` has the observer that measures merged entropy; whoever asks for it passes it
-in, so that playing does not depend on calibration.
+in, so that playing does not depend on calibration. `gapfloor.play.replay` has one that keeps frames.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ class CellObserver(Protocol):
         slot: int,
         index: int,
         step: int,
-        probabilities: npt.NDArray[np.float64],
+        probabilities: npt.NDArray[np.float64] | None,
     ) -> None:
-        """One wanted state, before its action is applied; `row` is its place in the running engine."""
+        """One wanted state, before its action is applied; `row` is its place in the running engine.
+
+        `probabilities` are those of numbered actions; None where the policy has others.
+        """
         ...
 
     def finish(self) -> dict[str, Any]:

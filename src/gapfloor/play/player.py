@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,23 +32,30 @@ from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.streams import CHUNK, cell_stream_name, episode_stream
 from gapfloor.rules import Rule
 
+#: Hears of every episode as soon as it has been played or copied: its cell and its return.
+EpisodeListener = Callable[[CellSpec, float], None]
+
 
 @dataclass
 class CellPlay:
     """A cell and what has been played of it."""
 
     spec: CellSpec
-    rule: Rule | None
-    """None for a reference."""
-    is_deterministic: bool
     observer: CellObserver | None = None
     positions: Sequence[int] | None = None
     """The places in the schedule that are played here; None: all of them."""
+    outcomes: dict[int, EpisodeOutcome] = field(default_factory=dict)
+    """What has been played, by its place in the schedule."""
+    rule: Rule | None = field(init=False)
+    """None for a reference."""
+    repeats_levels: bool = field(init=False)
+    """Whether every episode on a level is the same and nobody watches, so that one of them is enough."""
     schedule: Schedule = field(init=False)
     stream_name: str = field(init=False)
-    _outcomes: dict[int, EpisodeOutcome] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.rule = self.spec.bound_rule
+        self.repeats_levels = self.spec.is_deterministic and self.observer is None
         self.schedule = self.spec.schedule()
         self.stream_name = cell_stream_name(self.spec)
 
@@ -56,12 +63,7 @@ class CellPlay:
     def is_done(self) -> bool:
         """Whether every episode that is wanted here has been played."""
         wanted = self.schedule if self.positions is None else self.positions
-        return len(self._outcomes) == len(wanted)
-
-    @property
-    def outcomes(self) -> Mapping[int, EpisodeOutcome]:
-        """What has been played, by its place in the schedule."""
-        return self._outcomes
+        return len(self.outcomes) == len(wanted)
 
     def jobs(self) -> Iterator[Job]:
         """The episodes that are wanted here, in the order of the schedule."""
@@ -75,13 +77,9 @@ class CellPlay:
                 int(schedule.level_seed[position]),
             )
 
-    def put(self, position: int, outcome: EpisodeOutcome) -> None:
-        """File the outcome of one scheduled episode."""
-        self._outcomes[position] = outcome
-
     def finished(self) -> list[EpisodeOutcome]:
         """The outcomes in the order of the schedule."""
-        return [self._outcomes[position] for position in range(len(self.schedule))]
+        return [self.outcomes[position] for position in range(len(self.schedule))]
 
 
 @dataclass(frozen=True)
@@ -109,14 +107,14 @@ class Player:
         make_engine: Callable[[int], Engine],
         actor: Actor,
         n_slots: int,
-        on_episode: Callable[[Job, EpisodeOutcome], None] | None = None,
+        on_episode: EpisodeListener | None = None,
         loops: ProcgenLoops | None = None,
     ) -> None:
         self._loops = loops
         self._make_engine = make_engine
         self._actor = actor
         self._n_slots = n_slots
-        self._on_episode = on_episode or (lambda job, outcome: None)
+        self._on_episode = on_episode or (lambda cell, episode_return: None)
 
     def play(self, cells: Iterable[CellPlay]) -> Iterator[CellPlay]:
         """Play all cells; yields each as soon as its last episode is done.
@@ -124,19 +122,13 @@ class Player:
         Cells are taken from the iterable only when a slot is free for them, so that several workers can
         share one supply.
         """
-        self._queue = _JobQueue(cells)
+        self._queue = _JobQueue(cells, self._on_episode)
         first_jobs = self._queue.take(self._n_slots)
-        while first_jobs:
+        if first_jobs:
             self._start(first_jobs)
             yield from self._play_until_dry()
-            first_jobs = self._queue.take(self._n_slots)
-        yield from self._completed()
-
-    def _completed(self) -> Iterator[CellPlay]:
-        """Report the settled episodes, and yield the cells that they completed."""
-        for job, outcome in self._queue.drain_settled():
-            self._on_episode(job, outcome)
-        yield from self._queue.drain_completed()
+            self._engine.close()
+        yield from self._queue.completed()
 
     def _start(self, jobs: Sequence[Job]) -> None:
         size = self._n_slots if self._actor.needs_full_batch else len(jobs)
@@ -171,8 +163,7 @@ class Player:
             self._finder.begin(row, is_deterministic=False)
             return
         self._engine.begin(row, job.level_seed)
-        is_watched = job.play.observer is not None
-        self._finder.begin(row, is_deterministic=job.play.is_deterministic and not is_watched)
+        self._finder.begin(row, is_deterministic=job.play.repeats_levels)
         self._rules[row] = job.play.rule
         stream = episode_stream(job.play.stream_name, slot=job.slot, index=job.index)
         self._streams[row] = stream
@@ -186,14 +177,13 @@ class Player:
 
     def _play_until_dry(self) -> Iterator[CellPlay]:
         while any(job is not None for job in self._jobs):
-            finished = self._step()
-            for row in finished:
+            for row in self._step():
                 job = self._jobs[row]
                 assert job is not None
-                yield from self._finish(row, job)
+                self._queue.settle(job, self._outcome(row, job))
+                yield from self._queue.completed()
                 next_jobs = self._queue.take(1)
                 self._assign(row, next_jobs[0] if next_jobs else None)
-        self._engine.close()
 
     def _step(self) -> npt.NDArray[np.int64]:
         """One step of every slot; the rows whose episode has ended."""
@@ -219,9 +209,9 @@ class Player:
         )
 
     def _watch(self, place: npt.NDArray[np.int64]) -> None:
-        if self._actor.entropies is None:
-            return
-        self._entropy_chunk[self._rows, place] = self._actor.entropies
+        """Add up what the actor measured, and show the states that observers want."""
+        if self._actor.entropies is not None:
+            self._entropy_chunk[self._rows, place] = self._actor.entropies
         if self._actor.disagreements is not None:
             self._disagreements += self._actor.disagreements
         if self._actor.played_entropies is not None:
@@ -266,7 +256,6 @@ class Player:
         observer = play.observer
         probabilities = self._actor.probabilities
         assert observer is not None
-        assert probabilities is not None
         mine = np.array(
             [row for row, job in enumerate(self._jobs) if job is not None and job.play is play],
             dtype=np.int64,
@@ -279,7 +268,7 @@ class Player:
                 slot=int(self._slots[row]),
                 index=int(self._indices[row]),
                 step=int(self._lengths[row]),
-                probabilities=probabilities[row],
+                probabilities=None if probabilities is None else probabilities[row],
             )
 
     def _renew(self, rows: npt.NDArray[np.int64]) -> None:
@@ -290,7 +279,8 @@ class Player:
                 self._uniforms[row] = stream.random(self._numbers)
                 self._entropies[row].append(self._entropy_chunk[row].copy())
 
-    def _finish(self, row: int, job: Job) -> Iterator[CellPlay]:
+    def _outcome(self, row: int, job: Job) -> EpisodeOutcome:
+        """What the episode that has just ended leaves behind."""
         length = int(self._lengths[row])
         entropies = None
         if self._actor.entropies is not None:
@@ -311,41 +301,33 @@ class Player:
                 f"An episode of {job.play.spec.engine.game} (level {job.level_seed}) returned "
                 f"{outcome.episode_return}: every reward must be a finite number."
             )
-        self._queue.settle(job, outcome)
-        yield from self._completed()
+        return outcome
 
 
 class _JobQueue:
     """The episodes still to play, in the order of the cells, with repeats of deterministic ones set aside."""
 
-    def __init__(self, cells: Iterable[CellPlay]) -> None:
-        self._cells = iter(cells)
+    def __init__(self, cells: Iterable[CellPlay], on_episode: EpisodeListener) -> None:
+        self._cells, self._on_episode = iter(cells), on_episode
         self._waiting: deque[Job] = deque()
         self._known: dict[tuple[str, int], EpisodeOutcome] = {}
         self._followers: dict[tuple[str, int], list[Job]] = {}
-        self._open: dict[int, CellPlay] = {}
-        self._settled: list[tuple[Job, EpisodeOutcome]] = []
         self._completed: list[CellPlay] = []
 
     def take(self, count: int) -> list[Job]:
         """Up to `count` episodes that must be simulated."""
         jobs: list[Job] = []
-        while len(jobs) < count:
-            if not self._waiting and not self._open_next_cell():
-                break
-            if not self._waiting:
-                continue
-            jobs.append(self._waiting.popleft())
+        while len(jobs) < count and (self._waiting or self._open_next_cell()):
+            if self._waiting:
+                jobs.append(self._waiting.popleft())
         return jobs
 
     def _open_next_cell(self) -> bool:
         play = next(self._cells, None)
         if play is None:
             return False
-        self._open[id(play)] = play
         for job in play.jobs():
-            # An observer must see the states of every episode, so its cells are simulated in full.
-            if not play.is_deterministic or play.observer is not None:
+            if not play.repeats_levels:
                 self._waiting.append(job)
             elif job.reuse_key in self._known:
                 self._put(job, self._known[job.reuse_key])
@@ -359,24 +341,19 @@ class _JobQueue:
     def settle(self, job: Job, outcome: EpisodeOutcome) -> None:
         """File an outcome with its episode and with every episode that is the same one."""
         same = [job]
-        if job.play.is_deterministic and job.play.observer is None:
-            same += self._followers.pop(job.reuse_key, [])
+        if job.play.repeats_levels:
+            same += self._followers.pop(job.reuse_key)
             self._known[job.reuse_key] = outcome
         for each in same:
             self._put(each, outcome)
 
     def _put(self, job: Job, outcome: EpisodeOutcome) -> None:
-        self._settled.append((job, outcome))
-        job.play.put(job.position, outcome)
+        self._on_episode(job.play.spec, outcome.episode_return)
+        job.play.outcomes[job.position] = outcome
         if job.play.is_done:
-            self._completed.append(self._open.pop(id(job.play)))
+            self._completed.append(job.play)
 
-    def drain_settled(self) -> list[tuple[Job, EpisodeOutcome]]:
-        """Episodes that have been filed since the last call, played or copied."""
-        settled, self._settled = self._settled, []
-        return settled
-
-    def drain_completed(self) -> list[CellPlay]:
+    def completed(self) -> list[CellPlay]:
         """Cells that have become whole since the last call."""
         done, self._completed = self._completed, []
         return done

@@ -98,16 +98,13 @@ def try_policy(
     if trained != engine.game:
         raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
     small = _small_engine(engine, batch)
-    if isinstance(policy, ActingPolicy):
-        try:
+    try:
+        if isinstance(policy, ActingPolicy):
             reader = ActionReader(policy, name=name, n_slots=1, space=small.action_space)
             reader.begin(0, 0.0)
             reader.read(small.observe()[0], [0])
-        finally:
-            small.close()
-        inference = Inference(batch, policy.backend, "", "cpu")
-        return TriedPolicy(policy, source, policy.fingerprint, inference, acts=True)
-    try:
+            inference = Inference(batch, policy.backend, "", "cpu")
+            return TriedPolicy(policy, source, policy.fingerprint, inference, acts=True)
         observations, _, first = copy.deepcopy(small.observe())
         check_actions(policy, small, name=name)
         with one_thread():
@@ -123,11 +120,10 @@ def try_policy(
     inference = Inference(batch, backend, version, device, arithmetic)
     if (backend, device) == (ONNXRUNTIME, "cpu"):
         source = replace(source, given=policy)
-    distribution = logits_reader.distribution
-    if distribution is None:
+    given = logits_reader.distribution
+    if given is None:
         return TriedPolicy(policy, source, content, inference)
-    is_deterministic, greedy_action = distribution.is_deterministic, distribution.mode_name
-    return TriedPolicy(policy, source, content, inference, is_deterministic, greedy_action)
+    return TriedPolicy(policy, source, content, inference, given.is_deterministic, given.mode_name)
 
 
 def arithmetic_of(logits: npt.NDArray[Any]) -> str:

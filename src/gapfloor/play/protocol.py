@@ -10,7 +10,7 @@ from typing import Any, Literal
 from gapfloor.engines.engine import EngineSpec, Option
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES
 from gapfloor.engines.registry import check_ends, make_spec
-from gapfloor.errors import UsageError, unknown_name
+from gapfloor.errors import UsageError, refuse_repeats, unknown_name
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
 from gapfloor.levels.schedule import check_census, check_counts
@@ -120,11 +120,6 @@ class InferenceSettings:
     batch: int = INFERENCE_BATCH
     """Inference batch size. Changing it changes the cell key."""
 
-    @property
-    def inference(self) -> dict[str, Any]:
-        """Where, by which library and in which shape logits are computed."""
-        return {"device": self.device, "backend": self.backend, "batch": self.batch}
-
 
 @dataclass(frozen=True, kw_only=True)
 class PlaySettings(InferenceSettings, ProtocolSettings):
@@ -155,10 +150,9 @@ def make_protocol(games: Sequence[str], settings: ProtocolSettings | None = None
     draws = _whole_numbers(asked.draws)
     if not draws:
         raise UsageError("No draw is named: give at least one, e.g. draws 0, 1 and 2.")
+    refuse_repeats("draw", draws)
     for draw in draws:
         check_draw(draw)
-        if list(draws).count(draw) > 1:
-            raise UsageError(f"The draw {draw} is named twice: name each draw once.")
     return Protocol(engines, level_sets, draws, Design(asked.slots, asked.burn_in, asked.episodes))
 
 
@@ -192,16 +186,15 @@ def expand_games(games: Sequence[str]) -> tuple[str, ...]:
 
 
 def _parse_level_sets(train: Levels, test: Levels) -> tuple[tuple[Role, LevelSet], ...]:
-    for name, levels in (("train", train), ("test", test)):
+    asked: dict[Role, Levels] = {"train": train, "test": test}
+    named: list[tuple[Role, LevelSet]] = []
+    for role, levels in asked.items():
         if not isinstance(levels, str | range | LevelSet):
             raise UsageError(
-                f"{name}={levels!r} is not a level set: write 'START:STOP', a range, 'all' or 'none'."
+                f"{role}={levels!r} is not a level set: write 'START:STOP', a range, 'all' or 'none'."
             )
-    named: list[tuple[Role, LevelSet]] = []
-    if train != "none":
-        named.append(("train", LevelSet.parse(train)))
-    if test != "none":
-        named.append(("test", LevelSet.parse(test)))
+        if levels != "none":
+            named.append((role, LevelSet.parse(levels)))
     if not named:
         raise UsageError(
             "The level sets train and test are both none: name at least one, e.g. 1000:1100 for test."

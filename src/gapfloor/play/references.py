@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import PolicyError, UsageError, refuse_repeats
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
@@ -48,9 +48,8 @@ class _Network:
 
 def check_references(names: Sequence[str]) -> None:
     """Refuse a name that is not a reference, or that is given twice, before anything is played."""
+    refuse_repeats("reference", names)
     for name in names:
-        if list(names).count(name) > 1:
-            raise UsageError(f"The reference '{name}' is named twice: name each reference once.")
         if name != BEST_CONSTANT and not _networks(name):
             parse_reference(name)
 

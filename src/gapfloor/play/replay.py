@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,27 +20,22 @@ import numpy.typing as npt
 
 from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.engine import Engine, EngineSpec
-from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread
-from gapfloor.play.actor import Actor, ReferenceActor, Turn, policy_actor
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
+from gapfloor.play.group import play_cells
+from gapfloor.play.player import CellPlay
 from gapfloor.play.policy_trial import try_policy
-from gapfloor.play.streams import cell_stream_name, episode_stream
 from gapfloor.policies.backends import BACKENDS
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS, PolicySpec
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, StoredCell, read_episodes
-from gapfloor.rules import Rule
 
 Frames = npt.NDArray[np.uint8]
-#: Sees an engine, a row of it and the episode that the row plays.
-Look = Callable[[Engine, int, "RecordedEpisode"], None]
-
+Integers = npt.NDArray[np.int64]
 #: Frames kept of an episode: longer ones are thinned evenly, the last frame always stays.
 MOST_FRAMES = 240
 
@@ -197,66 +192,61 @@ def _own_sources(spec: CellSpec, store: Store) -> list[PolicySource]:
     return [PolicySource.named(path) for path in paths]
 
 
+class _Watcher:
+    """Has episodes played in full, without any shortcut, and keeps their frames where it is asked to."""
+
+    def __init__(self, *, keeps_frames: bool) -> None:
+        self.keeps_frames = keeps_frames
+        self.frames: dict[tuple[int, int], list[Frames]] = {}
+        """By slot and index."""
+
+    def wants(self, slot: Integers, index: Integers, step: Integers) -> npt.NDArray[np.bool_]:
+        return np.full(len(slot), self.keeps_frames)
+
+    def see(
+        self, engine: Engine, row: int, *, slot: int, index: int, step: int, probabilities: object
+    ) -> None:
+        frame = engine.frame(row)
+        if frame is None:
+            raise UsageError(
+                "This environment has no picture to keep: it offers neither render_mode rgb_array nor an image as "
+                "observation, so its episodes cannot be shown on the page."
+            )
+        self.frames.setdefault((slot, index), []).append(frame)
+
+    def finish(self) -> dict[str, Any]:
+        return {}
+
+
 def play_again(
-    spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], *, look: Look = lambda *seen: None
+    spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], *, watcher: _Watcher | None = None
 ) -> list[tuple[float, int]]:
-    """Play episodes of one cell again; the return and the length of each.
-
-    `look` is shown the engine, a row of it and the row's episode, at the start and after every step but the last.
-    """
-    batch = spec.inference.batch or len(episodes)
-    outcomes: list[tuple[float, int]] = []
+    """Play episodes of one cell again; the return and the length of each. `policy` is None for a plain reference."""
+    places = {(each.slot, each.index, each.level_seed): place for place, each in enumerate(spec.schedule())}
+    try:
+        wanted = [places[each.slot, each.index, each.level_seed] for each in episodes]
+    except KeyError:
+        raise CheckFailedError(
+            f"{episodes[0].cell.path.stem} names levels that are not those of its draw: a replay differs from the "
+            "recorded episode."
+        ) from None
+    play = CellPlay(spec, watcher or _Watcher(keeps_frames=False), wanted)
     with one_thread():
-        for start in range(0, len(episodes), batch):
-            outcomes += _play_batch(spec, policy, episodes[start : start + batch], batch, look)
-    return outcomes
-
-
-def _play_batch(
-    spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], batch: int, look: Look
-) -> list[tuple[float, int]]:
-    engine = engine_from_spec(spec.engine, slots=batch, levels=spec.levels)
-    actor, rule = _actor(spec, policy, engine), spec.bound_rule
-    width = engine.action_space.width
-    actor.resize(batch)
-    streams = [
-        episode_stream(cell_stream_name(spec), slot=episode.slot, index=episode.index) for episode in episodes
-    ]
-    for row, episode in enumerate(episodes):
-        engine.begin(row, episode.level_seed)
-    n = len(episodes)
-    returns, lengths, playing = np.zeros(n), np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
-    first = np.ones(batch, dtype=bool)
-    while playing.any():
-        for row in np.flatnonzero(playing):
-            look(engine, row, episodes[row])
-        uniforms = np.zeros((batch, width) if width else batch)
-        uniforms[:n] = [stream.random(width or None) for stream in streams]
-        rules: list[Rule | None] = [rule if row < n and playing[row] else None for row in range(batch)]
-        actions = actor.act(Turn(engine.observe()[0], first, uniforms, rules, engine.masks))
-        _, rewards, firsts = engine.step(actions)
-        returns[playing] += rewards[:n][playing]
-        lengths[playing] += 1
-        playing &= ~firsts[:n]
-        first = firsts.copy()
-    engine.close()
-    return list(zip(returns.tolist(), lengths.tolist(), strict=True))
+        for _ in play_cells(iter([play]), cell=spec, policy=policy, name=spec.run.name, has_pictures=True):
+            pass
+    return [(play.outcomes[place].episode_return, play.outcomes[place].length) for place in wanted]
 
 
 def _record_frames(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode]) -> list[Frames]:
     """The frames of episodes of one cell, played again; every return and length must be the recorded one."""
-    frames: dict[tuple[int, int], list[Frames]] = {(episode.slot, episode.index): [] for episode in episodes}
-
-    def keep(engine: Engine, row: int, episode: RecordedEpisode) -> None:
-        frames[episode.slot, episode.index].append(_frame(engine, spec, row))
-
-    outcomes = play_again(spec, policy, episodes, look=keep)
+    watcher = _Watcher(keeps_frames=True)
+    outcomes = play_again(spec, policy, episodes, watcher=watcher)
     for episode, (again, length) in zip(episodes, outcomes, strict=True):
         if (again, length) != (episode.episode_return, episode.length):
             raise CheckFailedError(
                 f"{difference(episode, again, length)}: the replay differs from the recorded episode."
             )
-    return [_thin(np.stack(seen)) for seen in frames.values()]
+    return [_thin(np.stack(watcher.frames[episode.slot, episode.index])) for episode in episodes]
 
 
 def difference(episode: RecordedEpisode, again: float, length: int) -> str:
@@ -265,22 +255,6 @@ def difference(episode: RecordedEpisode, again: float, length: int) -> str:
         f"Level {episode.level_seed} of {episode.cell.path.stem} returned {again:g} in {length} steps, but "
         f"{episode.episode_return:g} in {episode.length} steps is recorded"
     )
-
-
-def _frame(engine: Engine, spec: CellSpec, row: int) -> Frames:
-    frame = engine.frame(row)
-    if frame is None:
-        raise UsageError(
-            f"{spec.engine.game} has no picture to keep: it offers neither render_mode rgb_array nor an image as "
-            "observation, so its episodes cannot be shown on the page."
-        )
-    return frame
-
-
-def _actor(spec: CellSpec, policy: Any, engine: Engine) -> Actor:
-    if policy is None:
-        return ReferenceActor(parse_reference(spec.rule), space=engine.action_space)
-    return policy_actor(policy, name=spec.run.name, engine=engine)
 
 
 def _thin(frames: Frames) -> Frames:

@@ -59,11 +59,6 @@ _START_SECONDS = 2.0
 _TRIAL_SECONDS = 0.5
 
 
-def _is_cost_known(engine: EngineSpec) -> bool:
-    """Whether `_EPISODE_SECONDS` are about this engine: an episode of a stranger's environment may take anything."""
-    return engine.engine == PROCGEN.name
-
-
 @dataclass(frozen=True)
 class CellWorkers:
     """Plays groups in this process and, where there is enough to share out, in others next to it."""
@@ -82,8 +77,9 @@ class CellWorkers:
         self.progress.start([cell for group in groups for cell in group.cells])
         workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
         is_decided = self.count is not None or self.are_started
-        starts_at_once = is_decided or all(_is_cost_known(group.engine) for group in groups)
-        with _Filing(groups, store, self.progress) as filing:
+        # `_EPISODE_SECONDS` are ProcGen's: an episode of a stranger's environment may take anything.
+        starts_at_once = is_decided or all(group.engine.engine == PROCGEN.name for group in groups)
+        with _Filing(store, self.progress) as filing:
             if workers > 1 and may_start_processes():
                 _Team(groups, filing=filing, workers=workers, starts_at_once=starts_at_once).play()
                 return
@@ -139,9 +135,8 @@ class _Filing:
     wait for that.
     """
 
-    def __init__(self, groups: Sequence[CellGroup], store: Store, progress: Progress) -> None:
+    def __init__(self, store: Store, progress: Progress) -> None:
         # By file name: a run that is also a reference has two cells with one key.
-        self._cells = {cell.file_name: cell for group in groups for cell in group.cells}
         self._open: dict[str, CellPlay] = {}
         self._store, self._progress = store, progress
         self._lock = threading.Lock()
@@ -163,25 +158,19 @@ class _Filing:
                 each.result()
 
     def episode(self, cell: CellSpec, episode_return: float) -> None:
-        """Report an episode of this process."""
-        self.episodes([(cell.file_name, episode_return)])
-
-    def episodes(self, played: Sequence[tuple[str, float]]) -> None:
-        """Report episodes, each by its cell's file name."""
+        """Report an episode."""
         with self._lock:
-            for name, episode_return in played:
-                self._progress.episode(self._cells[name], episode_return)
+            self._progress.episode(cell, episode_return)
 
     def add(self, piece: PlayedPiece) -> None:
         """Take a piece of a cell; has the cell written if it was the last."""
         self._check_written()
         with self._lock:
-            cell = self._cells[piece.cell]
-            play = self._open.setdefault(piece.cell, CellPlay(cell, None, cell.is_deterministic))
-            for position, outcome in piece.outcomes.items():
-                play.put(position, outcome)
+            name = piece.cell.file_name
+            play = self._open.setdefault(name, CellPlay(piece.cell))
+            play.outcomes.update(piece.outcomes)
             if play.is_done:
-                del self._open[piece.cell]
+                del self._open[name]
                 self._written.append(self._writer.submit(self._write, play, piece))
 
     def _write(self, play: CellPlay, last: PlayedPiece) -> None:
@@ -243,7 +232,8 @@ class _Team:
         self._pool: Any = None
         self._began, self._n_here = time.monotonic(), 0
         self._n_episodes = sum(len(cell.schedule()) for group in groups for cell in group.cells)
-        self._left = [deque(group.pieces()) for group in groups]
+        self._left = deque((place, piece) for place, group in enumerate(groups) for piece in group.pieces())
+        """Pieces that nobody has, each with its group: this process takes the first, workers take the last."""
         self._n_away = 0
         """Pieces that workers have and that are not filed yet."""
         self._filing, self._workers = filing, workers
@@ -278,9 +268,8 @@ class _Team:
             self._workers = 1
             return
         self._packed, self._pool = packed, shared_pool(self._workers - 1)
-        for number in range(1, self._workers):
-            order = self._order(number)
-            self._submit(order, order[0], [])
+        for _ in range(1, self._workers):
+            self._submit(len(self._groups) - 1, [])
 
     def _seconds_left(self) -> float:
         """What the rest would take this process alone; 0 as long as too little has been played to say."""
@@ -295,34 +284,32 @@ class _Team:
             if self._pool is None and self._workers > 1 and self._seconds_left() > _START_SECONDS:
                 self._start_workers()
 
-        for position in self._order(0):
-            pieces = self._pieces_here(position)
-            for piece in play_group(self._groups[position], pieces, on_episode=on_episode):
+        for place, group in enumerate(self._groups):
+            for piece in play_group(group, self._pieces_here(place), on_episode=on_episode):
                 self._filing.add(piece)
 
-    def _pieces_here(self, position: int) -> Iterator[Piece]:
+    def _pieces_here(self, place: int) -> Iterator[Piece]:
         while True:
-            self._raise_error()
             with self._lock:
-                if not self._left[position]:
+                if not self._left or self._left[0][0] != place:
                     return
-                piece = self._left[position].popleft()
+                piece = self._left.popleft()[1]
             yield piece
 
-    def _submit(self, order: Sequence[int], position: int, pieces: list[Piece]) -> None:
-        """Have a worker play pieces of one group and then continue in this order; none only load the policy."""
-        future = self._pool.submit(_play_pieces, self._packed[position], pieces)
-        future.add_done_callback(lambda done: self._continue(done, order, len(pieces)))
+    def _submit(self, place: int, pieces: list[Piece]) -> None:
+        """Have a worker play pieces of one group and then continue; none only load the policy."""
+        future = self._pool.submit(_play_pieces, self._packed[place], pieces)
+        future.add_done_callback(lambda done: self._continue(done, len(pieces)))
 
-    def _continue(self, done: Future[Any], order: Sequence[int], n_pieces: int) -> None:
+    def _continue(self, done: Future[Any], n_pieces: int) -> None:
         """File what a worker has played, and give it more; this runs in a thread of the pool."""
         try:
             self._take_in(done)
             with self._lock:
-                position, pieces = self._next_pieces(order)
+                place, pieces = self._next_pieces()
                 self._n_away += len(pieces)
             if pieces and self._error is None:
-                self._submit(order, position, pieces)
+                self._submit(place, pieces)
         except BaseException as error:
             self._error = self._error or error
         finally:
@@ -340,23 +327,18 @@ class _Team:
         if isinstance(played, _Failure):
             raise played.as_error()
         for piece in played:
-            self._filing.episodes(
-                [(piece.cell, outcome.episode_return) for outcome in piece.outcomes.values()]
-            )
+            for outcome in piece.outcomes.values():
+                self._filing.episode(piece.cell, outcome.episode_return)
             self._filing.add(piece)
 
-    def _next_pieces(self, order: Sequence[int]) -> tuple[int, list[Piece]]:
-        for position in order:
-            left = self._left[position]
-            if left:
-                size = max(1, min(MOST_PIECES, len(left) // self._workers))
-                return position, [left.popleft() for _ in range(size)]
-        return 0, []
-
-    def _order(self, number: int) -> list[int]:
-        """The groups in the order of one player; different beginnings keep players apart as long as possible."""
-        n = len(self._groups)
-        return [(number * n // 2 + shift) % n for shift in range(n)]
+    def _next_pieces(self) -> tuple[int, list[Piece]]:
+        """Some of the last pieces, all of one group."""
+        size = max(1, min(MOST_PIECES, len(self._left) // self._workers))
+        place = self._left[-1][0] if self._left else 0
+        pieces: list[Piece] = []
+        while self._left and self._left[-1][0] == place and len(pieces) < size:
+            pieces.append(self._left.pop()[1])
+        return place, pieces
 
     def _raise_error(self) -> None:
         if self._error is not None:
@@ -366,7 +348,7 @@ class _Team:
 def _play_pieces(packed: bytes, pieces: Sequence[Piece]) -> list[PlayedPiece] | _Failure:
     """Play some pieces of a group in this worker; without any, only its policy is loaded."""
     try:
-        return list(play_group(_unpacked(packed), iter(pieces), on_episode=lambda cell, value: None))
+        return list(play_group(_unpacked(packed), iter(pieces)))
     except BaseException as error:
         return _Failure.of(error)
 

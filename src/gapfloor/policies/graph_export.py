@@ -2,8 +2,9 @@
 
 The graph is traced by torch's exporter from the module that the user gave, with the preparation of its inputs inside.
 It is used only where it computes what torch computes, up to `TOLERANCE`: on the first observations of the game, on the
-same rows in another order and number, on zeros and on numbers shuffled between rows. Otherwise torch computes, and a
-note says so once.
+same rows in another order and number, on zeros and on numbers shuffled between rows. A network whose own code decides
+by the numbers that it sees is not traced at all, because what it does with others would be lost. Otherwise torch
+computes, and a note says so once.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+import gapfloor
 from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.graph import GraphPolicy
@@ -33,11 +38,20 @@ TOLERANCE = 1e-4
 #: The operator set of the graphs: old enough for every ONNX Runtime that gapfloor accepts.
 OPERATOR_SET = 17
 
+#: Ways in which a number in a tensor becomes Python's own, so that code can decide by it.
+_DECISIONS = frozenset(
+    ("__bool__", "__int__", "__float__", "__index__", "__contains__", "item", "tolist", "numpy", "__array__", "equal",
+     "allclose", "is_nonzero")
+)  # fmt: skip
+
 
 def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | None:
     """The policy as a graph, or None where torch cannot write one that computes the same."""
     try:
-        expected = [(given, policy.outputs(given)) for given in _variations(observations)]
+        with _decisions_outside_torch() as decisions:
+            expected = [(given, policy.outputs(given)) for given in _variations(observations)]
+        if decisions:
+            raise PolicyError(f"{decisions[0]} decides by the numbers in a tensor, which a graph cannot")
         graph = GraphPolicy(
             _trace(policy, observations),
             name=policy.name,
@@ -56,6 +70,29 @@ def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | None:
         reason = f"it computes other numbers there, by up to {worst:.2g}"
     note_once(f"{policy.name} cannot run in ONNX Runtime, so torch computes its logits ({reason}).")
     return None
+
+
+@contextlib.contextmanager
+def _decisions_outside_torch() -> Iterator[list[str]]:
+    """The places in the code of others at which numbers left their tensors; torch itself only checks arguments so."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    found: list[str] = []
+    known = tuple(f"{Path(each).parent}{os.sep}" for each in (torch.__file__, gapfloor.__file__))
+
+    class Watch(TorchFunctionMode):
+        """Sees every call of torch, with the frame that made it."""
+
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if getattr(function, "__name__", "") in _DECISIONS:
+                frame = sys._getframe(1)
+                if not (file := frame.f_code.co_filename).startswith(known):
+                    found.append(f"{Path(file).name}:{frame.f_lineno}")
+            return function(*args, **(kwargs or {}))
+
+    with Watch():
+        yield found
 
 
 def _trace(policy: TorchPolicy, observations: Any) -> bytes:

@@ -24,7 +24,7 @@ PARTIAL = ".partial-"
 ABANDONED_SECONDS = 24 * 3600.0
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file, then rename it to `path`; a device or pipe is refused, never replaced."""
     path = Path(path)
     check_file(path)
@@ -46,11 +46,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 def write_bytes_atomically(path: Path, data: bytes) -> None:
     """Write `data` to `path`, whole or not at all."""
-
-    def write(partial: Path) -> None:
-        partial.write_bytes(data)
-
-    write_atomically(path, write)
+    write_atomically(path, lambda partial: partial.write_bytes(data))
 
 
 def write_text_atomically(path: Path, text: str) -> None:
@@ -67,6 +63,29 @@ def check_file(path: str | Path | None) -> None:
             raise UsageError(f"{path} is a folder: give the name of a file.")
         if Path(path).exists() and not Path(path).is_file():
             raise UsageError(f"{path} is a device or a pipe, not a regular file: give the name of a file.")
+
+
+def check_folder(path: str | Path | None) -> None:
+    """Refuse a file, or the root of all files, as the name of a folder that will be written to, before any work."""
+    if path is None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        if Path(path).exists() and not Path(path).is_dir():
+            raise UsageError(f"{path} is a file, not a folder: choose another folder.")
+    if is_root(path):
+        raise UsageError(f"{path} is the root folder of this machine: name a folder of its own.")
+
+
+def is_root(path: str | Path) -> bool:
+    """Whether a path is the root of all files, also in another spelling; nobody means to fill that.
+
+    >>> is_root("/tmp/.."), is_root("/tmp")
+    (True, False)
+    """
+    with contextlib.suppress(OSError):  # the current folder was removed
+        whole = os.path.abspath(path)
+        return os.path.dirname(whole) == whole
+    return False
 
 
 def remove_leftovers(folder: Path, *, below: bool = True) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,12 +24,6 @@ def note_cell_time(root: Path, file_name: str, *, now: datetime | None = None) -
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a", encoding="utf-8") as notes:
             notes.write(json.dumps({"cell": file_name, "at": moment}) + "\n")
-
-
-def cell_times(root: Path, names: Iterable[str]) -> tuple[str, ...]:
-    """When these cells were first written, as ISO times in order; cells without a note are left out."""
-    known = times_of_cells(root)
-    return tuple(sorted(known[name] for name in names if name in known))
 
 
 def times_of_cells(root: Path) -> dict[str, str]:

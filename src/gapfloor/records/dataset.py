@@ -16,7 +16,6 @@ import functools
 import hashlib
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,10 +25,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapfloor.errors import GapfloorError, StoreError, UsageError
+from gapfloor.leftovers import temporary_folder
 from gapfloor.records.atomic import write_atomically
 from gapfloor.records.cell_times import note_cell_time, times_of_cells
 from gapfloor.records.manifest import parse_manifest_bytes
-from gapfloor.records.schema import EPISODES
+from gapfloor.records.schema import EPISODES, MOST_IN_DATASET
 from gapfloor.records.store import Store, episode_bytes, episode_table
 
 EPISODE_FILE, CELL_FILE = "episodes.parquet", "cells.parquet"
@@ -97,25 +97,51 @@ def _write(table: pa.Table, path: Path) -> None:
     pq.write_table(table, path, compression="zstd", compression_level=15, write_page_checksum=True)
 
 
-@functools.cache
 def store_of(folder: Path) -> Path:
     """The folder itself, or the temporary store of a dataset; one per process and dataset."""
     if not is_dataset(folder):
         return folder
-    place = Path(tempfile.mkdtemp(prefix="gapfloor-dataset-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
-    shutil.copytree(folder, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns(EPISODE_FILE, CELL_FILE))
+    found = [(folder / name).stat() for name in (EPISODE_FILE, CELL_FILE)]
+    return _temporary_store(folder.resolve(), tuple((each.st_mtime_ns, each.st_size) for each in found))
+
+
+@functools.cache
+def _temporary_store(folder: Path, _state: tuple[tuple[int, int], ...]) -> Path:
+    """The store of a dataset whose files have these times and sizes: a changed one is read again."""
+    made = temporary_folder("dataset")
+    atexit.register(made.cleanup)
+    store = Store(made.name)
     try:
-        cells, episodes = (
-            pq.read_table(folder / CELL_FILE),
-            pq.read_table(folder / EPISODE_FILE, schema=EPISODES),
-        )
-        _unpack(cells.to_pylist(), episodes, Store(place))
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        _link_around(folder, store.root)
+        cells, episodes = _read(folder / CELL_FILE, _CELLS), _read(folder / EPISODE_FILE, EPISODES)
+        _unpack(cells.to_pylist(), episodes, store)
+    except (pa.ArrowException, OSError, KeyError, ValueError, OverflowError) as error:
+        made.cleanup()
         raise StoreError(
             f"{folder} is not a dataset that can be read ({error}): download it again."
         ) from None
-    return place
+    return store.root
+
+
+def _link_around(folder: Path, place: Path) -> None:
+    """Have the regular files that a report reads in a store too; what else lies in the folder does not matter."""
+    for pattern in _AROUND:
+        for path in folder.glob(pattern):
+            if path.is_file():
+                link = place / path.relative_to(folder)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    link.symlink_to(path)
+                except OSError:  # Windows allows few users to make links
+                    shutil.copyfile(path, link)
+
+
+def _read(path: Path, schema: pa.Schema) -> pa.Table:
+    """The table of a Parquet file, which can declare any number of rows in a few bytes."""
+    with pq.ParquetFile(path) as file:
+        if file.metadata.num_rows > MOST_IN_DATASET:
+            raise ValueError(f"{path.name} has {file.metadata.num_rows:,} rows")
+        return file.read(columns=schema.names).select(schema.names).cast(schema)
 
 
 def _unpack(cells: Sequence[dict[str, object]], episodes: pa.Table, store: Store) -> None:
@@ -123,6 +149,8 @@ def _unpack(cells: Sequence[dict[str, object]], episodes: pa.Table, store: Store
     first = 0
     for row in cells:
         name, count = Path(str(row["cell"])).name, int(str(row["rows"]))
+        if count < 1:
+            raise ValueError(f"{name} has {count} episodes")
         manifest = parse_manifest_bytes(str(row["manifest"]).encode())
         part = episodes.slice(first, count).combine_chunks()
         first += count

@@ -39,15 +39,7 @@ class Manifest:
 
 
 class ManifestError(ValueError):
-    """A manifest that is cut, altered or of another format; the text says which, as the end of a sentence."""
-
-
-def read_manifest(path: Path) -> Manifest | None:
-    """The manifest in `path`, or None if it is cut, altered or of another format."""
-    try:
-        return parse_manifest(path)
-    except ManifestError:
-        return None
+    """A manifest or its episodes are cut, altered or of another format; the text says how, in words."""
 
 
 def parse_manifest(path: Path) -> Manifest:

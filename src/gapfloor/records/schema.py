@@ -36,6 +36,9 @@ EPISODE_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "length": (pa.int32(), "Steps of the episode."),
 }
 
+#: More episodes than a cell, and than a published dataset, has; a Parquet file of a few bytes can declare any number.
+MOST_IN_CELL, MOST_IN_DATASET = 1_000_000, 10_000_000
+
 #: The columns that say which cell a row belongs to, shared by both tables.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 

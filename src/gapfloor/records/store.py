@@ -24,13 +24,20 @@ from gapfloor.disk_errors import explain_disk_errors, shortened
 from gapfloor.errors import MissingExtraError, StoreError
 from gapfloor.lazy import LazyMethod
 from gapfloor.records.atomic import (
+    is_root,
     remove_leftovers,
     write_bytes_atomically,
     write_text_atomically,
 )
 from gapfloor.records.cell_times import note_cell_time
-from gapfloor.records.manifest import Manifest, content_key, is_writable_text, read_manifest
-from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
+from gapfloor.records.manifest import (
+    Manifest,
+    ManifestError,
+    content_key,
+    is_writable_text,
+    parse_manifest,
+)
+from gapfloor.records.schema import CELLS, EPISODES, MOST_IN_CELL, rows_to_table
 from gapfloor.tables.cells import counted
 
 DEFAULT_STORE = "gapfloor-store"
@@ -57,7 +64,7 @@ class StoredCell:
 
 
 def store_folder(place: str | Path) -> Path:
-    """The folder that a user names, with `~` filled in; an address is refused, because stores are folders."""
+    """The folder that a user names, with `~` filled in; an address and the root of all files are refused."""
     if _ADDRESS.match(str(place)):
         raise StoreError(
             f"The store {place} is an address, and a store is a folder: mount it, and give the folder."
@@ -68,11 +75,17 @@ def store_folder(place: str | Path) -> Path:
             "choose another folder."
         )
     try:
-        return Path(place).expanduser()
+        folder = Path(place).expanduser()
     except RuntimeError:
         raise StoreError(
             f"The store {place} names a home folder that is not known here: write it out."
         ) from None
+    if is_root(folder):
+        raise StoreError(
+            f"The store {shortened(str(place))} is the root folder of this machine: name a folder of its own, e.g. "
+            f"{DEFAULT_STORE}."
+        )
+    return folder
 
 
 class Store:
@@ -99,8 +112,8 @@ class Store:
     def __init__(self, root: str | Path) -> None:
         self.root = store_folder(root)
         self.cells_folder = self.root / "cells"
-        self.damaged: list[Path] = []
-        """Cells found cut or altered by the last `cells()`; they count as missing."""
+        self.damaged: dict[Path, str] = {}
+        """Cells found cut or altered by the last `cells()`, and how; they count as missing."""
         self.found: list[StoredCell] = []
         """The whole cells of the last `cells()`."""
         self._order: dict[str, Any] | None = None
@@ -133,26 +146,31 @@ class Store:
 
     def cells(self) -> list[StoredCell]:
         """Every whole cell, in the order of file names; cut or altered ones are noted in `damaged`."""
-        self.damaged = []
-        found = []
+        self.damaged, found = {}, []
         with explain_disk_errors(self.cells_folder):
             paths = sorted(self.cells_folder.glob("*.json"), key=str)  # paths compare slowly
         for path in paths:
-            episodes, manifest = path.with_suffix(".parquet"), read_manifest(path)
-            if manifest is None or _file_sha256(episodes) != manifest.episodes_sha256:
-                self.damaged.append(path)
-            else:
+            try:
+                episodes, manifest = path.with_suffix(".parquet"), parse_manifest(path)
+                if _file_sha256(episodes) != manifest.episodes_sha256:
+                    raise ManifestError(
+                        "the episode file is missing or is not what was hashed when it was written"
+                    )
                 found.append(StoredCell(episodes, manifest))
+            except ManifestError as error:
+                self.damaged[path] = str(error)
         self.found = list(found)
         return found
 
     def cell(self, file_name: str) -> StoredCell:
         """One cell by its file name; only its manifest is checked."""
         path = self.cells_folder / f"{file_name}.json"
-        manifest = read_manifest(path) if path.is_file() else None
-        if manifest is None:
-            raise StoreError(f"The cell {file_name} is not in the store {self.root}: run the command again.")
-        return StoredCell(path.with_suffix(".parquet"), manifest)
+        try:
+            return StoredCell(path.with_suffix(".parquet"), parse_manifest(path))
+        except ManifestError:
+            raise StoreError(
+                f"The cell {file_name} is not in the store {self.root}: run the command again."
+            ) from None
 
     def write_cell(
         self,
@@ -298,6 +316,8 @@ def read_episodes(path: Path, *, columns: Sequence[str] = EPISODES.names) -> pa.
         # looked up among file systems.
         data = pa.BufferReader(path.read_bytes())
         with pq.ParquetFile(data, page_checksum_verification=True) as file:
+            if file.metadata.num_rows > MOST_IN_CELL:
+                raise ValueError(f"{file.metadata.num_rows:,} episodes in one cell")
             table = file.read(columns=schema.names, use_threads=False)
             return table if table.schema.equals(schema) else table.cast(schema)
     except (pa.ArrowException, OSError, ValueError) as error:

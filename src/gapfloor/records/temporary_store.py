@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from gapfloor.leftovers import temporary_folder
 from gapfloor.records.store import Store
 
 
@@ -16,5 +16,5 @@ def open_store(path: str | Path | None) -> Iterator[Store]:
     if path is not None:
         yield Store(path)
         return
-    with tempfile.TemporaryDirectory(prefix="gapfloor-") as folder:
+    with temporary_folder("store") as folder:
         yield Store(folder)

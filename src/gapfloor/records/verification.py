@@ -64,12 +64,9 @@ class StoreVerification(ReadableResult):
     @property
     def failure(self) -> str:  # type: ignore[override]
         """Why the store cannot be trusted; empty where it can."""
-        if self.is_sound:
-            return ""
-        problems = counted(len(self.problems), "problem")
-        return (
-            f"The store is not what was recorded: {problems}. The results of these cells cannot be trusted."
-        )
+        found = counted(len(self.problems), "problem")
+        words = f"The store is not what was recorded: {found}. The results of these cells cannot be trusted."
+        return "" if self.is_sound else words
 
     @property
     def noticed_share(self) -> float:
@@ -111,19 +108,15 @@ class StoreVerification(ReadableResult):
 
     def table(self) -> Table:
         """What was checked."""
-        cells = f"{self.cells:,} cells"
-        rows = (
-            (self.cells, cells, "keys, hashes, labels and schedules"),
-            (
-                self.replayed,
-                f"{self.episodes:,} episodes",
-                f"played again (sample seed {self.seed}): returns and lengths",
-            ),
-            (self.recomputed_cells, cells, "played completely: entropies, action counts and disagreement"),
-        )
-        return table_of(
-            "verification", [dict(zip(("checked", "of", "what"), row, strict=True)) for row in rows]
-        )
+        cells, episodes = f"{self.cells:,} cells", f"{self.episodes:,} episodes"
+        replayed = f"played again (sample seed {self.seed}): returns and lengths"
+        recomputed = "played completely: entropies, action counts and disagreement"
+        rows = [
+            {"checked": self.cells, "of": cells, "what": "keys, hashes, labels and schedules"},
+            {"checked": self.replayed, "of": episodes, "what": replayed},
+            {"checked": self.recomputed_cells, "of": cells, "what": recomputed},
+        ]
+        return table_of("verification", rows)
 
     def sentences(self) -> list[str]:
         """What could not be played again, every problem, and what follows."""

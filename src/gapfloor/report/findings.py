@@ -264,6 +264,16 @@ class Findings:
 
         return tuple(sorted(found, key=place_of))
 
+    def game_place(self, game: str) -> tuple[int, str]:
+        """Where a game stands in the order of a report; a game without results comes last."""
+        games = [env.game for env in self.all_envs]
+        return games.index(game) if game in games else len(games), game
+
+    def agent_place(self, agent: str) -> tuple[int, str]:
+        """Where an agent stands, however its name is spelt."""
+        agents = [name.lower() for name in self.source.agents]
+        return agents.index(agent.lower()) if agent.lower() in agents else len(agents), agent
+
     def places_of(self, env: Env) -> list[GameFindings]:
         """A game at each of its budgets."""
         return [place for budget in self.budgets for place in self.places(budget) if place.env == env]
@@ -354,6 +364,17 @@ def steps_of(label: str) -> float:
     """
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([kmbg]?)", label.strip().lower())
     return float(match[1]) * _UNITS[match[2]] if match else float("inf")
+
+
+def steps_text(steps: float) -> str:
+    """A number of environment steps in short.
+
+    >>> steps_text(2_500_000), steps_text(100_000), steps_text(512)
+    ('2.5M', '100k', '512')
+    """
+    if steps >= 1e6:
+        return f"{steps / 1e6:g}M"
+    return f"{steps / 1e3:g}k" if steps >= 1e3 else f"{steps:g}"
 
 
 def slug(text: str) -> str:

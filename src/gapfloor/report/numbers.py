@@ -53,6 +53,12 @@ class Number:
     status: str = ""
 
     @property
+    def exists(self) -> bool:
+        """Whether the data have it."""
+        value = self.cell.raw[0]
+        return isinstance(value, str) or is_number(value)
+
+    @property
     def tex(self) -> str:
         """What the macro prints, in text and in math alike."""
         body = self.cell.tex
@@ -62,8 +68,15 @@ class Number:
 
 
 def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str, Number]:
-    """Every number of these results by key; the first row that gives a key keeps it."""
+    """Every number of these results by key, in the order of keys; the first row that gives a key keeps it."""
     numbers: dict[str, Number] = {}
+    for number in (*_of_rows(findings), *(Number(*found) for found in cka_numbers(findings, cka))):
+        if number.exists:
+            numbers.setdefault(number.key, number)
+    return dict(sorted(numbers.items()))
+
+
+def _of_rows(findings: Findings) -> Iterator[Number]:
     keys = _keys()
     for name, row, section in _sources(findings):
         # How many runs (or games) a number rests on, and its status where it has one.
@@ -71,13 +84,7 @@ def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str
         for key, value_of, style in keys[section]:
             # A name that is empty (a suite of data without budgets) leaves no dot behind.
             spelt = key.format(name) if name else key.replace(".{}", "")
-            number = Number(spelt, formatted(style, value_of(row)), *origin)
-            if _exists(number.cell):
-                numbers.setdefault(spelt, number)
-    for key, cell in cka_numbers(findings, cka):
-        if _exists(cell):
-            numbers.setdefault(key, Number(key, cell))
-    return numbers
+            yield Number(spelt, formatted(style, value_of(row)), *origin)
 
 
 @cache
@@ -99,7 +106,7 @@ def to_tex(numbers: dict[str, Number]) -> str:
         r"  data for this key. numbers.json lists the keys that exist.}\textbf{[no number: \detokenize{#1}]}\fi}",
         r"\newcommand{\gapfloor@define}[2]{\expandafter\gdef\csname gapfloor@#1\endcsname{#2}}",
     ]
-    lines += [rf"\gapfloor@define{{{number.key}}}{{{number.tex}}}" for number in _sorted(numbers)]
+    lines += [rf"\gapfloor@define{{{number.key}}}{{{number.tex}}}" for number in numbers.values()]
     return "\n".join([*lines, r"\makeatother", ""])
 
 
@@ -112,7 +119,7 @@ def to_json(numbers: dict[str, Number]) -> str:
             "n": number.n,
             "status": number.status or None,
         }
-        for number in _sorted(numbers)
+        for number in numbers.values()
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -224,12 +231,3 @@ def _rule_key(rule: str) -> str:
 def _join(*parts: str) -> str:
     # Data without budgets have keys without them: miner.s.test.
     return ".".join(part for part in parts if part)
-
-
-def _exists(cell: Cell) -> bool:
-    value = cell.raw[0]
-    return isinstance(value, str) or (value is not None and is_number(value))
-
-
-def _sorted(numbers: dict[str, Number]) -> list[Number]:
-    return [numbers[key] for key in sorted(numbers)]

@@ -97,30 +97,18 @@ def source_of_results(
     if inputs is None or store is None:
         return ReportSource(name=name, findings=findings, provenance=provenance)
     leaks = sorted(store.root.glob("leakage/*.json"))
+
+    def order(curve: SeedCurve) -> tuple[Any, ...]:
+        place, agent = findings.game_place(curve.game), findings.agent_place(curve.agent)
+        return place, steps_of(curve.budget), agent
+
     return ReportSource(
         name=name,
         findings=findings,
         provenance=provenance,
-        curves=_in_agent_order(read_curves(store.root), findings),
+        curves=tuple(sorted(read_curves(store.root), key=order)),
         cka=read_cka(store.root / "results" / "cka"),
         hyperparameters=read_hyperparameters(store.root),
         replays=read_replays(store.root / "replays"),
         leaked=gap_without(inputs, read_leakage(leaks)) if leaks else (),
     )
-
-
-def _in_agent_order(curves: tuple[SeedCurve, ...], findings: Findings) -> tuple[SeedCurve, ...]:
-    agents = [agent.lower() for agent in findings.source.agents]
-    games = [env.game for env in findings.all_envs]
-
-    def order(curve: SeedCurve) -> tuple[Any, ...]:
-        agent = curve.agent.lower()
-        game = games.index(curve.game) if curve.game in games else len(games)
-        return (
-            game,
-            steps_of(curve.budget),
-            agents.index(agent) if agent in agents else len(agents),
-            curve.agent,
-        )
-
-    return tuple(sorted(curves, key=order))

@@ -19,9 +19,7 @@ from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
     may_say_new_levels_cost,
     may_say_training_levels_learnt,
-    may_say_transfers,
 )
-from gapfloor.tables.cells import is_number
 
 Tone = Literal["supported", "open", "unsupported"]
 
@@ -123,7 +121,10 @@ def _verdict(place: GameFindings) -> Verdict:
             "second": place.comparison(findings.secondary, TEST) if findings.secondary else None,
             "merged": place.comparison(MERGED, TEST), "screen": place.screen,
             "differences": place.differences(findings.primary, TEST),
-            "floor_has_share": gap is not None and _floor_has_share(gap, findings.plan.alpha),
+            # The floor's own gap is established and a part of the gap worth naming.
+            "floor_has_share": gap is not None
+            and abs(gap.floor_gap) >= FLOOR_SHARE * abs(gap.gap)
+            and gap.floor_gap_p < findings.plan.alpha,
         }
     )  # fmt: skip
     if test is not None:
@@ -173,9 +174,7 @@ def _reading(
     if test.call == "below":
         return "unsupported", "below"
     if train is not None and train.call == "above":
-        is_learnt = may_say_training_levels_learnt(
-            gap.is_established, train=train.decision, test=test.decision
-        )
+        is_learnt = may_say_training_levels_learnt(gap.is_established, train=train.call, test=test.call)
         return ("unsupported", "learnt") if is_learnt else ("open", "not learnt")
     tone: Tone = "unsupported" if test.call == "equivalent" else "open"
     return tone, "differ" if gap.levels_differ else "nothing"
@@ -190,7 +189,7 @@ def _gap_above(test: ComparisonRow, train: ComparisonRow | None, gap: GapRow, *,
     if gap.gap < 0:
         return "negative gap"
     is_cost = train is not None and may_say_new_levels_cost(
-        gap.is_established, train=train.decision, test=test.decision
+        gap.is_established, train=train.call, test=test.call
     )
     return "cost" if is_cost and transfers else "gap"
 
@@ -209,14 +208,4 @@ def _reach(
     levels = f"these {n_levels} held-out levels" if n_levels > 1 else "this one held-out level"
     if other is None or not other.generator_p_adjusted < findings.plan.alpha or other.generator.value <= 0:
         return False, levels
-    return may_say_transfers(test.decision), f"{levels} and new levels of the generator"
-
-
-def _floor_has_share(gap: GapRow, alpha: float) -> bool:
-    """Whether the floor's own gap is established and a part of the gap worth naming."""
-    return (
-        is_number(gap.floor_gap)
-        and is_number(gap.gap)
-        and abs(gap.floor_gap) >= FLOOR_SHARE * abs(gap.gap)
-        and gap.floor_gap_p < alpha
-    )
+    return test.call == "above", f"{levels} and new levels of the generator"

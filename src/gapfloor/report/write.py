@@ -91,8 +91,6 @@ def write_report(
     tell = progress or (lambda step: None)
     check_names(formats, tables)
     folder = Path(out)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file, not a folder: choose another --out.")
     tell("tables and numbers")
     made = build_tables(source, extra=tables)
     numbers = build_numbers(source.findings, source.cka)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace, Masks
-from gapfloor.errors import UsageError, unknown_name
+from gapfloor.errors import UsageError, refuse_repeats, unknown_name
 
 if TYPE_CHECKING:  # scipy is imported only where such a distribution is played
     from gapfloor.actions.distributions import ActionDistribution
@@ -76,11 +76,13 @@ class Rule(ABC):
         `legal` marks the actions that may be taken; the logits of the others are minus infinity already.
         """
 
-    @abstractmethod
     def choose_row(
         self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         """One action for each row of a distribution over a space whose actions are rows of numbers."""
+        raise UsageError(
+            f"The rule '{self}' needs numbered actions, but the actions are {space}: use another rule."
+        )
 
     def changed_distribution(self, logits: Logits, legal: Legal = None) -> Floats | None:
         """What is drawn from, if it is neither the policy's own distribution nor one action; otherwise None."""
@@ -138,10 +140,7 @@ def parse_rules(rules: str | Sequence[str]) -> tuple[Rule, ...]:
     """Read a list of rules, or its text with commas; a rule that is named twice is refused."""
     texts = rules.split(",") if isinstance(rules, str) else list(rules)
     parsed = tuple(parse_rule(text) for text in texts)
-    names = [str(rule) for rule in parsed]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"The rule '{name}' is named twice in '{','.join(texts)}': name each rule once.")
+    refuse_repeats("rule", [str(rule) for rule in parsed])
     return parsed
 
 

@@ -71,13 +71,6 @@ class Merged(Rule):
     def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         return merged_argmax(softmax(logits), _known(self.partition))
 
-    def choose_row(
-        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
-    ) -> Rows:
-        raise UsageError(
-            f"The rule 'merged' needs classes of numbered actions, but the actions are {space}: use another rule."
-        )
-
     def disagreements(self, logits: Logits, actions: Actions) -> npt.NDArray[np.bool_]:
         labels = np.asarray(self.classes)
         differ: npt.NDArray[np.bool_] = labels[actions] != labels[np.argmax(logits, axis=1)]
@@ -166,18 +159,9 @@ class Own(Rule):
     reads_distribution = False
 
     def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
-        raise _needs_acting_policy()
-
-    def choose_row(
-        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
-    ) -> Rows:
-        raise _needs_acting_policy()
-
-
-def _needs_acting_policy() -> UsageError:
-    return UsageError(
-        "The rule 'own' is for policies that only act, and this one returns a distribution: use sampled or greedy."
-    )
+        raise UsageError(
+            "The rule 'own' is for policies that only act, and this one returns a distribution: use sampled or greedy."
+        )
 
 
 def _legal(logits: Logits, legal: Legal) -> Legal:

@@ -1,4 +1,4 @@
-"""The difference between a mean over few runs and the mean of a floor, with an exact account of rare successes.
+"""Estimates whose error has two parts with their own degrees of freedom, above all runs against a floor.
 
 Two independent distributions describe what is known: Student's for the mean over runs (n - 1 degrees of freedom), and
 one for the floor's mean. The p of "the runs score more" is the probability that a draw of the first is below a draw of
@@ -37,12 +37,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.conventions import Floats
+from gapfloor.statistics.conventions import NAN, NO_PAIR, Floats, Pair
 
 #: Normal scores at which a distribution is read, with their weights.
 _SCORES = np.arange(-64, 65) / 8
@@ -72,6 +73,13 @@ class RunsMean:
     """The lowest and the highest return of the comparison; used where the runs do not differ."""
     skewness: tuple[npt.ArrayLike, npt.ArrayLike] = (0.0, 0.0)
     """To the left and to the right, by which the lower and the upper limit are widened."""
+
+
+class VariancePart(NamedTuple):
+    """One of two independent parts of the variance of an estimate, with its degrees of freedom."""
+
+    variance: float
+    df: float
 
 
 def floor_mean(returns: Floats, extreme: npt.ArrayLike) -> FloorMean:
@@ -159,6 +167,39 @@ def difference_limit(runs: RunsMean, floor: FloorMean, *, sign: int, alpha: floa
     if excess(0.0) < 0:
         return estimate
     return estimate - sign * scale * float(optimize.brentq(excess, 0.0, far, xtol=1e-12, rtol=1e-10))
+
+
+def two_part_p(estimate: float, first: VariancePart, second: VariancePart) -> float:
+    """The two-sided p of an estimate whose variance has two parts; NaN where one is unknown.
+
+    Without any variance the estimate is known: p is 1 for zero and 0 for anything else.
+
+    >>> round(two_part_p(1.2853, VariancePart(0.25, 5), VariancePart(0.0, 9)), 4)  # Student's with 5 df
+    0.05
+    """
+    if math.isnan(estimate + first.variance + second.variance):
+        return NAN
+    if not first.variance + second.variance:
+        return float(estimate == 0)
+    return min(1.0, 2 * float(tail_p(*_two_means(estimate, first, second), sign=1 if estimate > 0 else -1)))
+
+
+def two_part_interval(estimate: float, first: VariancePart, second: VariancePart, *, alpha: float) -> Pair:
+    """The interval at 1 - alpha of such an estimate; it excludes zero exactly where p < alpha."""
+    if math.isnan(estimate + first.variance + second.variance):
+        return NO_PAIR
+    if not first.variance + second.variance:
+        return estimate, estimate
+    means = _two_means(estimate, first, second)
+    low, high = (difference_limit(*means, sign=sign, alpha=alpha / 2) for sign in (1, -1))
+    return low, high
+
+
+def _two_means(estimate: float, *parts: VariancePart) -> tuple[RunsMean, FloorMean]:
+    """The estimate as a difference: one part is the error of a mean over runs, the other that of a mean of zero."""
+    runs, other = sorted(parts, key=lambda part: (not part.variance, part.df))
+    zero, (se, sd) = np.zeros(()), np.sqrt([runs.variance, other.variance])
+    return RunsMean(np.asarray(estimate), se, runs.df, 1, NO_PAIR), FloorMean(zero, sd, zero, other.df)
 
 
 @lru_cache(maxsize=512)

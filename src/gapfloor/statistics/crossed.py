@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.statistics.clustered import level_matrix, level_variance, residual_variance
 from gapfloor.statistics.conventions import ALPHA, CONFIDENCE, GENERATOR, NAN, Floats, Ints
 from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.level_crossing import level_df, level_table, level_variance, residual_variance
 from gapfloor.statistics.power import MAX_RUNS, POWER, power_of_t, smallest_reaching
 from gapfloor.statistics.satterthwaite import satterthwaite
 from gapfloor.statistics.welch import t_estimate
@@ -53,16 +53,16 @@ def crossed_difference(
     levels: list[tuple[float, float]] = []
     residuals: list[tuple[float, float]] = []
     for sign, runs_a, runs_b in sets:
-        matrix = level_matrix([*runs_a, *runs_b])
-        if matrix is None:
+        table = level_table([*runs_a, *runs_b])
+        if table is None:
             return None
-        weights, a, b = matrix.weights, matrix.values[: len(runs_a)], matrix.values[len(runs_a) :]
+        weights, a, b = table.weights, table.values[: len(runs_a)], table.values[len(runs_a) :]
         by_run_a.append(sign * (a @ weights))
         by_run_b.append(sign * (b @ weights))
         n_levels += weights.size
-        df = 1 / float(np.sum(weights**2)) - 1
-        levels.append((level_variance(a.mean(axis=0) - b.mean(axis=0), weights), df))
-        residuals += [(residual_variance(each, weights), (len(each) - 1) * df) for each in (a, b)]
+        df = float(level_df(weights))
+        levels.append((float(level_variance(a.mean(axis=0) - b.mean(axis=0), weights)), df))
+        residuals += [(float(residual_variance(each, weights)), (len(each) - 1) * df) for each in (a, b)]
     totals = [np.sum(by_run, axis=0) for by_run in (by_run_a, by_run_b)]
     runs = [
         (float(np.var(total, ddof=1) / len(total)) if len(total) > 1 else NAN, len(total) - 1.0)

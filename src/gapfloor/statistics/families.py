@@ -10,23 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.statistics.conventions import ALPHA, NAN, Call, Floats
-
-
-class Comparable(Protocol):
-    """What a call needs to know about a comparison with the floor."""
-
-    @property
-    def delta(self) -> float: ...
-    @property
-    def p(self) -> float: ...
-    @property
-    def p_tost(self) -> float: ...
+from gapfloor.statistics.floor import FloorComparison
 
 
 @dataclass(frozen=True)
@@ -58,7 +48,7 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     return adjusted
 
 
-def call_family(comparisons: Sequence[Comparable], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
+def call_family(comparisons: Sequence[FloorComparison], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
     """The calls of a family of floor comparisons, in the order given.
 
     Holm p < alpha: above or below; else TOST p < alpha (not adjusted): equivalent; else not distinguishable.

@@ -1,9 +1,9 @@
 """The recommended test of a generalization gap: the excess over the floor's gap, for new runs on new levels.
 
 The runs' return on each level is compared with the floor's on the same level, runs and levels are both samples
-(`level_crossing`), the parts of the variance keep their own degrees of freedom (`components`), and Holm's procedure
-runs over the games. Without level seeds, or without levels that the floor and every run have played, a gap is not
-tested.
+(`level_crossing`), the variances of runs and of levels keep their own degrees of freedom (`behrens_fisher`), and Holm's
+procedure runs over the games. Without level seeds, or without levels that the floor and every run have played, a gap
+is not tested.
 
 The floor enters as a control variate with an estimated slope: excess = gap - slope * floor gap. With level sets that
 are samples of one generator every slope is unbiased, and the estimated one has the smallest variance. Where the two
@@ -25,24 +25,29 @@ from typing import Literal
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.clustered import level_matrix
-from gapfloor.statistics.components import VariancePart, components_interval, components_p
+from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
 from gapfloor.statistics.conventions import (
     ALPHA,
     NAN,
     NO_PAIR,
     ROUNDING,
     Floats,
-    Ints,
     Pair,
     do_not_differ,
+    sem,
 )
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.level_crossing import LevelTable, crossed_parts, reference_slope
+from gapfloor.statistics.level_crossing import (
+    Episodes,
+    LevelTable,
+    crossed_parts,
+    level_table,
+    reference_slope,
+)
 from gapfloor.statistics.reference_calls import LEAST_RUNS, holm_divisors
+from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import t_statistic, two_sided_p
 
-#: Episode returns and level seeds of one run, or of the floor.
-Episodes = tuple[Floats, Ints]
 GapWord = Literal["train higher", "test higher", "not distinguishable", "not tested"]
 #: The words of a gap above and below zero.
 GAP_WORDS = ("train higher", "test higher")
@@ -62,7 +67,7 @@ class ExcessTest:
     """gap - slope * floor gap."""
     se: float = NAN
     parts: tuple[VariancePart, ...] = ()
-    """Of runs, training levels and held-out levels."""
+    """Of runs and of levels, those of both sets together."""
     p: float = NAN
     plain_excess: float = NAN
     """gap - floor gap."""
@@ -85,10 +90,15 @@ class GapCall:
     p_runs_holm: float
     """Holm over the tests on the played levels."""
     divisor: int
-    interval: Pair
-    """Of the excess at 1 - alpha / divisor: it excludes zero exactly when a call is made."""
     family_size: int
     alpha: float
+
+    @property
+    def interval(self) -> Pair:
+        """Of the excess at 1 - alpha / divisor: it excludes zero exactly when a call is made."""
+        if not self.divisor:
+            return NO_PAIR
+        return two_part_interval(self.test.excess, *self.test.parts, alpha=self.alpha / self.divisor)
 
     @property
     def confidence(self) -> float:
@@ -121,7 +131,7 @@ def excess_gap(
         return ExcessTest(not_tested="no floor")
     if any(levels.size == 0 for _, levels in (*train, *test, train_floor, test_floor)):
         return ExcessTest(not_tested="no level seeds")
-    tables = [_table(train, train_floor), _table(test, test_floor)]
+    tables = [level_table(train, train_floor), level_table(test, test_floor)]
     if tables[0] is None or tables[1] is None:
         return ExcessTest(not_tested="fewer than two common levels")
     if len(train) < least_runs:
@@ -133,42 +143,21 @@ def excess_gap(
 
 def call_gap_family(tests: Sequence[ExcessTest], *, alpha: float = ALPHA) -> tuple[GapCall, ...]:
     """The recommended calls of a family of gaps, in the order given; untested gaps do not count in it."""
-    p_values = np.array([one.p for one in tests])
-    adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
-    plain, runs = holm([one.p_plain for one in tests]), holm([one.p_runs for one in tests])
-    size = int(np.count_nonzero(~np.isnan(p_values)))
-    calls = []
-    for i, one in enumerate(tests):
-        divisor = int(divisors[i])
-        call: GapWord = "not tested"
-        interval = NO_PAIR
-        if divisor:
-            interval = components_interval(one.excess, one.parts, alpha=alpha / divisor)
-            call = "not distinguishable"
-            if one.p < alpha / divisor:
-                call = "train higher" if one.excess > 0 else "test higher"
-        calls.append(
-            GapCall(
-                test=one,
-                call=call,
-                p_holm=float(adjusted[i]),
-                p_plain_holm=float(plain[i]),
-                p_runs_holm=float(runs[i]),
-                divisor=divisor,
-                interval=interval,
-                family_size=size,
-                alpha=alpha,
-            )
-        )
-    return tuple(calls)
+    adjusted = [holm([getattr(one, name) for one in tests]) for name in ("p", "p_plain", "p_runs")]
+    divisors = holm_divisors([one.p for one in tests], alpha=alpha)
+    size = int(np.count_nonzero(divisors))
+    return tuple(
+        GapCall(one, _word(one, int(k), alpha), float(p), float(plain), float(runs), int(k), size, alpha)
+        for one, k, p, plain, runs in zip(tests, divisors, *adjusted, strict=True)
+    )
 
 
-def _table(runs: Sequence[Episodes], floor: Episodes) -> LevelTable | None:
-    """Runs and floor on their common levels, levels weighted by how often the runs have played them."""
-    matrix, weights = level_matrix([*runs, floor]), level_matrix(runs, floor=floor)
-    if matrix is None or weights is None:
-        return None
-    return LevelTable(matrix.values[:-1], matrix.values[-1], weights.weights)
+def _word(test: ExcessTest, divisor: int, alpha: float) -> GapWord:
+    if not divisor:
+        return "not tested"
+    if test.p >= alpha / divisor:
+        return "not distinguishable"
+    return "train higher" if test.excess > 0 else "test higher"
 
 
 def _tested(train: LevelTable, test: LevelTable) -> ExcessTest:
@@ -178,17 +167,16 @@ def _tested(train: LevelTable, test: LevelTable) -> ExcessTest:
     estimate, parts = _estimate(train, test, slope)
     plain, plain_parts = _estimate(train, test, one)
     raw = crossed_parts([(1.0, train.values, train.weights), (-1.0, test.values, test.weights)])
-    n = raw.by_run.shape[-1]
-    own = VariancePart(float(raw.by_run.var(ddof=1) / n), n - 1)
+    error = sem(raw.by_run)
     return ExcessTest(
         slope=float(slope),
         excess=estimate,
         se=float(np.sqrt(sum(part.variance for part in parts))),
         parts=parts,
-        p=components_p(estimate, parts),
+        p=two_part_p(estimate, *parts),
         plain_excess=plain,
-        p_plain=components_p(plain, plain_parts),
-        p_runs=components_p(float(raw.estimate), (own,)),
+        p_plain=two_part_p(plain, *plain_parts),
+        p_runs=float(two_sided_p(t_statistic(float(raw.estimate), error), raw.by_run.size - 1)),
         n_levels=n_levels,
     )
 
@@ -197,9 +185,8 @@ def _estimate(train: LevelTable, test: LevelTable, slope: Floats) -> tuple[float
     found = crossed_parts([(1.0, train.minus(slope), train.weights), (-1.0, test.minus(slope), test.weights)])
     # What is left of equal numbers is rounding error, not a difference.
     least = ROUNDING * float(max(np.abs(table.values).max() for table in (train, test)))
-    parts = tuple(
-        VariancePart(float(v) if v > least**2 else 0.0, float(df))
-        for v, df in zip(found.variances, found.dfs, strict=True)
-    )
+    runs, *levels = np.where(found.variances > least**2, found.variances, 0.0)
+    df = float(satterthwaite(levels, list(found.dfs[1:])))
+    parts = VariancePart(float(runs), float(found.dfs[0])), VariancePart(float(sum(levels)), df)
     estimate = float(found.estimate)
     return (estimate if abs(estimate) > least else 0.0), parts

@@ -1,10 +1,13 @@
-"""The variance parts of a contrast over runs crossed with levels, for any number of studies at once.
+"""Runs crossed with levels: means and gaps for new runs on new levels, and the parts of their variance.
 
 A runs x levels table has three sources of variance: runs, levels, and the residual of a run on a level. The variance
 of the mean over runs, V_run, and that of the mean over levels, V_level, both contain the residual, so it is taken out
-once. The parts keep their own degrees of freedom, which is what `components` needs.
+once. `crossed_parts` keeps the parts apart, any number of studies at a time; `crossed_mean` and `crossed_gap` give the
+sum Satterthwaite's df.
 
 References:
+    Cameron, A. C., Gelbach, J. B. & Miller, D. L. (2011). Robust inference with multiway clustering. Journal of
+        Business & Economic Statistics 29, 238-249.
     Cornfield, J. and Tukey, J. W. (1956). Average values of mean squares in factorials. Annals of Mathematical
         Statistics 27, 907-949.
     Owen, A. B. (2007). The pigeonhole bootstrap. Annals of Applied Statistics 1, 386-411.
@@ -12,12 +15,22 @@ References:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from gapfloor.statistics.conventions import Floats
+from gapfloor.errors import UsageError
+from gapfloor.statistics.clustered import by_level
+from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, Floats, Ints
+from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import t_estimate
+
+#: Episode returns and level seeds of one run, or of the floor.
+Episodes = tuple[Floats, Ints]
 
 
 @dataclass(frozen=True)
@@ -25,9 +38,9 @@ class LevelTable:
     """Mean returns of runs (second last axis) on the levels of one set (last axis), and of a reference on them."""
 
     values: Floats
-    reference: Floats
     weights: Floats
     """Of the levels; they sum to one. Levels of weight zero are left out."""
+    reference: Floats | float = 0.0
 
     def minus(self, slope: Floats) -> Floats:
         """Values minus `slope` times the reference on the same level."""
@@ -44,6 +57,49 @@ class CrossedParts:
     dfs: Floats
 
 
+def level_table(runs: Sequence[Episodes], floor: Episodes | None = None) -> LevelTable | None:
+    """Runs and floor on the levels that all of them played, weighted by how often the runs played them.
+
+    None where fewer than two levels were played by every run (and by the floor).
+    """
+    samples = [*runs, floor] if floor is not None else list(runs)
+    if not runs or any(levels.size == 0 for _, levels in samples):
+        return None
+    grouped = [by_level(returns, levels) for returns, levels in samples]
+    shared = functools.reduce(np.intersect1d, (each.levels for each in grouped))
+    if shared.size < 2:
+        return None
+    places = [np.searchsorted(each.levels, shared) for each in grouped]
+    means = np.array([each.means[at] for each, at in zip(grouped, places, strict=True)])
+    counts = np.mean(
+        [each.counts[at] for each, at in zip(grouped[: len(runs)], places, strict=False)], axis=0
+    )
+    reference = means[-1] if floor is not None else 0.0
+    return LevelTable(means[: len(runs)], counts / counts.sum(), reference)
+
+
+def level_variance(means: Floats, weights: Floats) -> Floats:
+    """What the choice of levels adds to the variance of a weighted mean of level means (last axis)."""
+    centred = means - np.sum(weights * means, axis=-1, keepdims=True)
+    return np.asarray(np.sum((weights * centred) ** 2, axis=-1) / (1 - np.sum(weights**2, axis=-1)))
+
+
+def residual_variance(values: Floats, weights: Floats) -> Floats:
+    """What the residuals of runs (second last axis) on levels add to the variance of the mean; 0 for a single run."""
+    n = values.shape[-2]
+    if n < 2:
+        return np.zeros(values.shape[:-2])
+    by_run = values @ weights[..., None]
+    mean = values.mean(axis=-2, keepdims=True) - by_run.mean(axis=-2, keepdims=True)
+    total = np.sum((weights[..., None, :] * (values - by_run - mean)) ** 2, axis=(-1, -2))
+    return np.asarray(total / (1 - np.sum(weights**2, axis=-1)) / (n * (n - 1)))
+
+
+def level_df(weights: Floats) -> Floats:
+    """The effective number of levels (last axis) minus one."""
+    return np.asarray(1 / np.sum(weights**2, axis=-1) - 1)
+
+
 def crossed_parts(sets: Sequence[tuple[float, Floats, Floats]]) -> CrossedParts:
     """The mean of sum(sign * values @ weights) over runs, with its variance for new runs on new levels.
 
@@ -52,19 +108,19 @@ def crossed_parts(sets: Sequence[tuple[float, Floats, Floats]]) -> CrossedParts:
 
     V_run is not taken below the residual that it contains, nor V_level below zero once the residual is out.
     """
-    by_run = np.asarray(sum(sign * _by_run(values, weights) for sign, values, weights in sets))
+    by_run = np.asarray(sum(sign * (values @ weights[..., None])[..., 0] for sign, values, weights in sets))
     n = by_run.shape[-1]
-    level_parts, residual, dfs = [], np.zeros(by_run.shape[:-1]), []
-    for _, values, weights in sets:
-        v_level, v_residual, effective = _set_parts(values, weights)
-        level_parts.append(np.maximum(v_level - v_residual, 0.0))
-        residual = residual + v_residual
-        dfs.append(np.maximum(effective - 1, 1.0))
-    v_run = np.maximum(by_run.var(axis=-1, ddof=1) / n, residual)
+    residuals = [residual_variance(values, weights) for _, values, weights in sets]
+    levels = [
+        np.maximum(level_variance(values.mean(axis=-2), weights) - residual, 0.0)
+        for (_, values, weights), residual in zip(sets, residuals, strict=True)
+    ]
+    v_run = np.maximum(by_run.var(axis=-1, ddof=1) / n, sum(residuals))
+    dfs = [np.maximum(level_df(weights), 1.0) for _, _, weights in sets]
     return CrossedParts(
         estimate=by_run.mean(axis=-1),
         by_run=by_run,
-        variances=np.stack([v_run, *level_parts], axis=-1),
+        variances=np.stack([v_run, *levels], axis=-1),
         dfs=np.stack([np.full_like(v_run, n - 1), *dfs], axis=-1),
     )
 
@@ -85,18 +141,39 @@ def reference_slope(tables: Sequence[LevelTable]) -> Floats:
     return np.asarray(np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0))
 
 
-def _by_run(values: Floats, weights: Floats) -> Floats:
-    return np.asarray((values @ weights[..., None])[..., 0])
+def crossed_mean(table: LevelTable, *, confidence: float = CONFIDENCE) -> Estimate:
+    """The weighted mean of the runs minus the reference, for new runs on new levels."""
+    return _crossed([(1.0, table)], confidence=confidence)
 
 
-def _set_parts(values: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """V_level, V_residual and the effective number of levels of each study."""
-    n = values.shape[-2]
-    squares = np.sum(weights**2, axis=-1)
-    by_level, by_run = values.mean(axis=-2), _by_run(values, weights)
-    mean = by_run.mean(axis=-1)
-    left = 1 - squares
-    v_level = np.sum(weights**2 * (by_level - mean[..., None]) ** 2, axis=-1) / left
-    residual = values - by_run[..., None] - (by_level - mean[..., None])[..., None, :]
-    total = np.sum(weights[..., None, :] ** 2 * residual**2, axis=(-1, -2))
-    return v_level, total / left / (n * (n - 1)), 1 / squares
+def crossed_gap(train: LevelTable, test: LevelTable, *, confidence: float = CONFIDENCE) -> Estimate:
+    """Train - test of the same runs (same row order), levels of both sets sampled independently."""
+    if train.values.shape[0] != test.values.shape[0]:
+        raise UsageError(
+            f"`train` and `test` must hold the same runs, but have {train.values.shape[0]} and "
+            f"{test.values.shape[0]}."
+        )
+    return _crossed([(1.0, train), (-1.0, test)], confidence=confidence)
+
+
+def _crossed(tables: Sequence[tuple[float, LevelTable]], *, confidence: float) -> Estimate:
+    """V_run + V_level - V_residual: the error of a mean for new runs on new levels; unknown for a single run."""
+    sets = [(sign, table.minus(np.ones(())), table.weights) for sign, table in tables]
+    by_run = np.sum([sign * (values @ weights) for sign, values, weights in sets], axis=0)
+    n_runs, estimate = by_run.size, float(np.mean(by_run))
+    stated: dict[str, Any] = {"confidence": confidence, "estimand": GENERATOR, "method": "runs x levels"}
+    if n_runs < 2:
+        return Estimate(value=estimate, **stated)
+    v_run = float(np.var(by_run, ddof=1) / n_runs)
+    levels = [float(level_variance(values.mean(axis=0), weights)) for _, values, weights in sets]
+    residuals = [float(residual_variance(values, weights)) for _, values, weights in sets]
+    dfs = [float(level_df(weights)) for _, _, weights in sets]
+    # Both V_run and V_level contain the residual: subtracting it may not leave less than either.
+    variance = max(v_run + sum(levels) - sum(residuals), v_run, sum(levels))
+    df = float(
+        satterthwaite(
+            (v_run, *levels, *residuals), (n_runs - 1, *dfs, *((n_runs - 1) * df for df in dfs)),
+            total=variance, without_variance=n_runs - 1,
+        )
+    )  # fmt: skip
+    return t_estimate(estimate, float(np.sqrt(variance)), df, **stated)

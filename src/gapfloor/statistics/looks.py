@@ -23,8 +23,14 @@ import numpy.typing as npt
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import ALPHA, NAN, PAPER_MARGIN, Call, MarginRule, Pair
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.reference_calls import LEAST_RUNS, ReferenceCall, ReferenceTest, compare_to_reference
-from gapfloor.statistics.sequential import check_looks, nominal_levels, sequential_divisors, sequential_p
+from gapfloor.statistics.reference_calls import (
+    LEAST_RUNS,
+    ReferenceCall,
+    ReferenceTest,
+    compare_to_reference,
+    holm_divisors,
+)
+from gapfloor.statistics.sequential import check_looks, nominal_levels, sequential_p
 
 LookAdvice = Literal["stop: called", "stop: all looks used", "continue"]
 
@@ -90,22 +96,25 @@ def next_runs(
         for game, reference, ends in zip(values, reference_returns, ranges, strict=True)
     ]
     # A game before its first look counts in the family, because it is going to be tested; so does one in doubt.
-    p = np.full((len(values), len(planned)), 1.0)
-    for i, found in enumerate(tests):
-        p[i, : len(found)] = [1.0 if test.doubt or not test.is_tested else test.p for test in found]
-    divisors, called = sequential_divisors(p, planned, alpha=alpha)
-    adjusted = holm([sequential_p(list(one), planned) for one in p])
+    p_by_look = [
+        [1.0 if test.doubt or not test.is_tested else test.p for test in found] or [1.0] for found in tests
+    ]
+    p_values = [sequential_p(found, planned) for found in p_by_look]
+    divisors, adjusted = holm_divisors(p_values, alpha=alpha), holm(p_values)
+    levels = [nominal_levels(planned, alpha=alpha / int(divisor)) for divisor in divisors]
+    called = [
+        next((look for look, (p, level) in enumerate(zip(*pair, strict=False)) if p < level), None)
+        for pair in zip(p_by_look, levels, strict=True)
+    ]
     reached = [sum(n <= game.size for n in planned) for game in values]
     equivalence = [
-        tests[i][-1].p_tost
-        if reached[i] == len(planned) and called[i] < 0 and tests[i][-1].is_tested
-        else 1.0
-        for i in range(len(values))
+        found[-1].p_tost if n == len(planned) and look is None and found[-1].is_tested else 1.0
+        for found, n, look in zip(tests, reached, called, strict=True)
     ]
     return tuple(
         _decide(
             values[i].size, tests[i], reached[i], planned, float(adjusted[i]), (equivalence[i], float(q)),
-            divisor=int(divisors[i]), called=int(called[i]), family_size=len(values), alpha=alpha,
+            divisor=int(divisors[i]), levels=levels[i], called=called[i], family_size=len(values), alpha=alpha,
         )
         for i, q in enumerate(holm(equivalence))
     )  # fmt: skip
@@ -120,19 +129,22 @@ def _decide(
     equivalence: tuple[float, float],
     *,
     divisor: int,
-    called: int,
+    levels: tuple[float, ...],
+    called: int | None,
     family_size: int,
     alpha: float,
 ) -> LookDecision:
-    """Where a game is in its looks; `equivalence` is the p of the final test, alone and Holm-adjusted."""
+    """Where a game is in its looks, at one of which it was `called`.
+
+    `equivalence` is the p of the final test, alone and Holm-adjusted.
+    """
     if not tests:
         return LookDecision(n, 0, "continue", looks[0], None)
-    look = called if called >= 0 else max(n_reached - 1, 0)
-    test = tests[look]
-    level = nominal_levels(looks, alpha=alpha / divisor)[look]
+    look = max(n_reached - 1, 0) if called is None else called
+    test, level = tests[look], levels[look]
     call: Call = "not distinguishable"
     reason = test.not_tested
-    if called >= 0:
+    if called is not None:
         call = "above" if test.delta > 0 else "below"
     elif test.p < level:
         reason = test.doubt
@@ -153,7 +165,7 @@ def _decide(
         not_tested=reason,
     )
     n_used = looks[look] if n_reached else 0
-    if called >= 0:
+    if called is not None:
         return LookDecision(n, n_used, "stop: called", 0, found)
     more = looks[n_reached] - n if n_reached < len(looks) else 0
     return LookDecision(n, n_used, "continue" if more else "stop: all looks used", more, found)

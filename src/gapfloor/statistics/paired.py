@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, difference_limit, tail_p
+from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
 from gapfloor.statistics.bootstrap import difference_interval, mean_interval
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
@@ -127,15 +127,9 @@ def recommended_difference(a: AgentSample, b: AgentSample, *, confidence: float)
         return NAN, NO_PAIR
     scale = float(np.abs(np.concatenate([a.runs, b.runs])).max())
     errors = [0.0 if do_not_differ(each.runs, scale=scale) else each.moments.sem for each in (a, b)]
-    varying, fixed, error = (a, b, errors[1]) if errors[0] >= errors[1] else (b, a, errors[0])
     if not max(errors):
         is_equal = abs(a.moments.mean - b.moments.mean) <= ROUNDING * scale
         return (1.0 if is_equal else NAN), NO_PAIR
-    sign = 1 if varying is a else -1
-    n, zero = varying.runs.size, np.zeros(())
-    runs = RunsMean(np.asarray(varying.moments.mean), np.asarray(varying.moments.sem), n - 1, n, NO_PAIR)
-    other = FloorMean(np.asarray(fixed.moments.mean), np.asarray(error), zero, fixed.runs.size - 1)
-    side = 1 if varying.moments.mean > fixed.moments.mean else -1
-    low, high = (difference_limit(runs, other, sign=s, alpha=(1 - confidence) / 2) for s in (1, -1))
-    p = min(1.0, 2 * float(tail_p(runs, other, sign=side)))
-    return p, ((low, high) if sign > 0 else (-high, -low))
+    parts = [VariancePart(error**2, each.runs.size - 1) for each, error in zip((a, b), errors, strict=True)]
+    difference = a.moments.mean - b.moments.mean
+    return two_part_p(difference, *parts), two_part_interval(difference, *parts, alpha=1 - confidence)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -46,17 +46,6 @@ _SIMULATED = 4000
 
 
 @dataclass(frozen=True)
-class Effect:
-    """The expected truth behind a comparison: delta and the standard deviations."""
-
-    delta: float
-    run_sd: float
-    """Between run values."""
-    floor_sd: float
-    """Between floor episodes."""
-
-
-@dataclass(frozen=True)
 class StudyDesign:
     """A number of runs and of floor episodes, with the power that they have."""
 
@@ -65,137 +54,102 @@ class StudyDesign:
     power: float
 
 
-def comparison_power(
-    effect: Effect,
-    *,
-    n_runs: int,
-    n_floor: int,
-    method: Method = "recommended",
-    family_size: int = 1,
-    alpha: float = ALPHA,
-) -> float:
-    """Power of the comparison with the floor, by the paper's or the recommended test, at Holm's hardest step.
+@dataclass(frozen=True)
+class PlannedComparison:
+    """A comparison with the floor: the expected truth behind it, and whose test is to call it.
 
-    >>> bigfish = Effect(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5)
-    >>> round(comparison_power(bigfish, n_runs=15, n_floor=384, family_size=8), 2)
-    0.78
-    """
-    variances, dfs = variance_parts(effect, n_runs=n_runs, n_floor=n_floor)
-    level = alpha / family_size
-    if not variances.sum() > 0:
-        return 1.0 if effect.delta else 0.0
-    if method == "paper":
-        df = float(satterthwaite(tuple(variances), tuple(dfs)))
-        return power_of_t(effect.delta, se=math.sqrt(variances.sum()), df=df, alpha=level)
-    if n_runs < LEAST_RUNS or n_floor < LEAST_FLOOR:
-        return 0.0
-    half = _half_widths(effect, n_runs, n_floor, level)
-    called = special.ndtr((abs(effect.delta) - half) / math.sqrt(variances.sum())).mean()
-    return float(called) * _kept(n_runs, family_size, 1 if effect.delta > 0 else -1)
-
-
-def skewed_power(
-    effect: Effect, *, n_runs: int, n_floor: int, family_size: int = 1, alpha: float = ALPHA
-) -> float:
-    """Power of the recommended test if the run values of all games are exponential, with the long tail to the right.
-
-    Simulated with fixed random numbers.
-    """
-    variance_parts(effect, n_runs=n_runs, n_floor=n_floor)
-    if n_runs < LEAST_RUNS or n_floor < LEAST_FLOOR:
-        return 0.0
-    rng = np.random.default_rng(0)
-    values = rng.exponential(size=(max(_SIMULATED // family_size, 1), family_size, n_runs)) - 1
-    noise = rng.standard_normal(values.shape[:2]) * effect.floor_sd / math.sqrt(n_floor)
-    sign = 1 if effect.delta > 0 else -1
-    error = effect.run_sd * values.std(axis=-1, ddof=1) / math.sqrt(n_runs)
-    mean = sign * (effect.delta + effect.run_sd * values.mean(axis=-1) + noise)
-    runs = RunsMean(mean, error, n_runs - 1, n_runs, NO_PAIR)
-    called = 2 * tail_p(runs, planned_floor(effect.floor_sd, n_floor), sign=1) < alpha / family_size
-    return float(np.mean(called & ~are_in_doubt(values)[0 if sign > 0 else 1]))
-
-
-def required_runs(
-    effect: Effect,
-    *,
-    n_floor: int,
-    method: Method = "recommended",
-    family_size: int = 1,
-    alpha: float = ALPHA,
-    power: float = POWER,
-) -> int | None:
-    """The fewest runs that reach `power` with this floor; None if no number does.
-
-    >>> bigfish = Effect(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5)
-    >>> required_runs(bigfish, n_floor=384, family_size=8)
-    16
+    >>> bigfish = PlannedComparison(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5, family_size=8)
+    >>> round(bigfish.power(15, 384), 2), bigfish.required_runs(384)
+    (0.78, 16)
     """
 
-    def power_at(n_runs: int) -> float:
-        return comparison_power(
-            effect, n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha
+    delta: float
+    run_sd: float
+    """Standard deviation between run values."""
+    floor_sd: float
+    """Standard deviation between floor episodes."""
+    method: Method = "recommended"
+    family_size: int = 1
+    alpha: float = ALPHA
+    """Of the family; each number here is for Holm's first, hardest step."""
+
+    def power(self, n_runs: int, n_floor: int) -> float:
+        """The probability of a call in the direction of `delta`."""
+        _check_sizes(n_runs, n_floor)
+        variances = self.run_sd**2 / n_runs, self.floor_sd**2 / n_floor
+        level, error = self.alpha / self.family_size, math.sqrt(sum(variances))
+        if not error:
+            return 1.0 if self.delta else 0.0
+        if self.method == "paper":
+            df = float(satterthwaite(variances, (n_runs - 1, n_floor - 1)))
+            return power_of_t(self.delta, se=error, df=df, alpha=level)
+        if n_runs < LEAST_RUNS or n_floor < LEAST_FLOOR:
+            return 0.0
+        half = _half_widths(self, n_runs, n_floor, level)
+        called = special.ndtr((abs(self.delta) - half) / error).mean()
+        return float(called) * _kept(n_runs, self.family_size, 1 if self.delta > 0 else -1)
+
+    def skewed_power(self, n_runs: int, n_floor: int) -> float:
+        """Power of the recommended test if the runs of all games are exponential, with the long tail to the right.
+
+        Simulated with fixed random numbers.
+        """
+        _check_sizes(n_runs, n_floor)
+        if n_runs < LEAST_RUNS or n_floor < LEAST_FLOOR:
+            return 0.0
+        rng = np.random.default_rng(0)
+        size = (max(_SIMULATED // self.family_size, 1), self.family_size, n_runs)
+        values = rng.exponential(size=size) - 1
+        noise = rng.standard_normal(size[:2]) * self.floor_sd / math.sqrt(n_floor)
+        sign = 1 if self.delta > 0 else -1
+        error = self.run_sd * values.std(axis=-1, ddof=1) / math.sqrt(n_runs)
+        mean = sign * (self.delta + self.run_sd * values.mean(axis=-1) + noise)
+        p = 2 * tail_p(
+            RunsMean(mean, error, n_runs - 1, n_runs, NO_PAIR), planned_floor(self.floor_sd, n_floor), sign=1
         )
+        doubts = are_in_doubt(values)[0 if sign > 0 else 1]
+        return float(np.mean((p < self.alpha / self.family_size) & ~doubts))
 
-    return smallest_reaching(power_at, power, MAX_RUNS, least=LEAST_RUNS)
+    def required_runs(self, n_floor: int, power: float = POWER) -> int | None:
+        """The fewest runs that reach `power` with this floor; None if no number does."""
+        return smallest_reaching(lambda n: self.power(n, n_floor), power, MAX_RUNS, least=LEAST_RUNS)
 
+    def required_floor_episodes(self, n_runs: int, power: float = POWER) -> int | None:
+        """The fewest floor episodes that reach `power` with these runs; None if the runs alone forbid it."""
+        if self.power(n_runs, MAX_EPISODES) < power:
+            return None
+        return smallest_reaching(lambda n: self.power(n_runs, n), power, MAX_EPISODES, least=LEAST_FLOOR)
 
-def required_floor_episodes(
-    effect: Effect,
-    *,
-    n_runs: int,
-    method: Method = "recommended",
-    family_size: int = 1,
-    alpha: float = ALPHA,
-    power: float = POWER,
-) -> int | None:
-    """The fewest floor episodes that reach `power` with these runs; None if the runs alone forbid it."""
+    def smallest_design(self, power: float = POWER) -> StudyDesign | None:
+        """Runs and floor episodes that reach `power` together; None if none up to the limits do.
 
-    def power_at(n_floor: int) -> float:
-        return comparison_power(
-            effect, n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha
+        No number of runs makes up for a floor that is not known well enough, and the other way round, so both are
+        searched together. Of all designs it is the one with the fewest runs plus floor episodes / EPISODES_PER_RUN.
+        """
+        best: StudyDesign | None = None
+        smallest = math.inf
+        for n_runs in _run_counts():
+            if n_runs >= smallest:
+                break
+            n_floor = self.required_floor_episodes(n_runs, power)
+            if n_floor is not None and n_runs + n_floor / EPISODES_PER_RUN < smallest:
+                smallest = n_runs + n_floor / EPISODES_PER_RUN
+                best = StudyDesign(n_runs, n_floor, self.power(n_runs, n_floor))
+        return best
+
+    def smallest_delta(self, n_runs: int, n_floor: int, power: float = POWER) -> float:
+        """The smallest difference above the floor that is called with this power; NaN where none is.
+
+        >>> seen = PlannedComparison(0.0, run_sd=1.0, floor_sd=4.0, family_size=8)
+        >>> round(seen.smallest_delta(6, 384), 2)
+        2.5
+        """
+        if not (0 < self.run_sd < math.inf and 0 <= self.floor_sd < math.inf):
+            return NAN
+        scale = math.hypot(self.run_sd / math.sqrt(n_runs), self.floor_sd / math.sqrt(n_floor))
+        return scale * _smallest_size(
+            lambda size: replace(self, delta=size * scale).power(n_runs, n_floor), power, high=4.0
         )
-
-    if power_at(MAX_EPISODES) < power:
-        return None
-    return smallest_reaching(power_at, power, MAX_EPISODES, least=LEAST_FLOOR)
-
-
-def smallest_design(
-    effect: Effect,
-    *,
-    method: Method = "recommended",
-    family_size: int = 1,
-    alpha: float = ALPHA,
-    power: float = POWER,
-) -> StudyDesign | None:
-    """Runs and floor episodes that reach `power` together; None if none up to the limits do.
-
-    No number of runs makes up for a floor that is not known well enough, and the other way round, so both are searched
-    together. Of all designs it is the one with the fewest runs plus floor episodes / EPISODES_PER_RUN.
-
-    >>> bigfish = Effect(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5)
-    >>> design = smallest_design(bigfish, family_size=8)
-    >>> (design.n_runs, design.n_floor) if design else None
-    (16, 109)
-    """
-    best: StudyDesign | None = None
-    smallest = math.inf
-    for n_runs in _run_counts():
-        if n_runs >= smallest:
-            break
-        found = required_floor_episodes(
-            effect, n_runs=n_runs, method=method, family_size=family_size, alpha=alpha, power=power
-        )
-        if found is None:
-            continue
-        n_floor = found
-        size = n_runs + n_floor / EPISODES_PER_RUN
-        if size < smallest:
-            reached = comparison_power(
-                effect, n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha
-            )
-            best, smallest = StudyDesign(n_runs, n_floor, reached), size
-    return best
 
 
 def smallest_reaching(
@@ -215,14 +169,60 @@ def smallest_reaching(
     return high
 
 
-def variance_parts(effect: Effect, *, n_runs: int, n_floor: int) -> tuple[Floats, Floats]:
-    """Variances and degrees of freedom of the two parts of delta: runs and floor."""
+def power_of_t(effect: float, *, se: float, df: float, alpha: float) -> float:
+    """Power of a two-sided t-test for a true `effect` (noncentral t).
+
+    >>> round(power_of_t(0.0, se=1.0, df=10, alpha=0.05), 3)
+    0.05
+    """
+    shift, critical = abs(effect) / se, float(special.stdtrit(df, 1 - alpha / 2))
+    if shift > 35:
+        # Beyond this the noncentral t loses its digits; a normal with the same shift is exact enough.
+        return float(special.ndtr(shift - critical))
+    upper, lower = (float(special.nctdtr(df, shift, end)) for end in (critical, -critical))
+    return 1 - upper + (lower if lower > 0 else 0.0)  # it is NaN where it is too small to matter
+
+
+def minimum_detectable_effect(
+    *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
+) -> float:
+    """The smallest |effect| that a t-test finds with this power at Holm's first, hardest step (alpha / family size)."""
+    level = alpha / max(1, family_size)
+    critical = float(special.stdtrit(df, 1 - level / 2))
+    if not (0 < se < math.inf and 0 < df < math.inf and critical < math.inf):
+        return NAN
+    return se * _smallest_size(
+        lambda size: power_of_t(size, se=1.0, df=df, alpha=level), power, high=critical + 3
+    )
+
+
+def equivalence_unreachable(*, margin: float, sem: float, n: int, alpha: float = ALPHA) -> bool:
+    """Whether the SEM of the floor (or of the runs) alone forbids TOST, however well the other mean is known.
+
+    >>> equivalence_unreachable(margin=0.315, sem=0.24, n=384)
+    True
+    >>> equivalence_unreachable(margin=0.25, sem=0.10, n=384)
+    False
+    """
+    return bool(sem > 0 and margin / sem <= special.stdtrit(n - 1, 1 - alpha))
+
+
+def _check_sizes(n_runs: int, n_floor: int) -> None:
     if n_runs < 2 or n_floor < 2:
         raise UsageError(
             f"A comparison needs at least 2 runs and 2 floor episodes, not {n_runs} and {n_floor}."
         )
-    variances = np.array([effect.run_sd**2 / n_runs, effect.floor_sd**2 / n_floor])
-    return variances, np.array([n_runs - 1.0, n_floor - 1.0])
+
+
+def _smallest_size(power_at: Callable[[float], float], power: float, *, high: float) -> float:
+    """The size of an effect, in standard errors, that is found with this power; NaN where none is."""
+    from scipy import optimize  # a sixth of what a command imports, and few need it
+
+    while power_at(high) < power:
+        high *= 2
+        if not high < 1e9:
+            return NAN
+    return float(optimize.brentq(lambda size: power_at(size) - power, 1e-9, high, xtol=1e-6))
 
 
 def _run_counts() -> Iterator[int]:
@@ -233,10 +233,10 @@ def _run_counts() -> Iterator[int]:
         n += max(1, n // 20 if n >= 40 else 1)
 
 
-def _half_widths(effect: Effect, n_runs: int, n_floor: int, alpha: float) -> Floats:
+def _half_widths(planned: PlannedComparison, n_runs: int, n_floor: int, alpha: float) -> Floats:
     """Equally likely distances of a limit of the difference from the estimate, at two-sided 1 - alpha."""
-    floor = planned_floor(effect.floor_sd, n_floor)
-    runs = effect.run_sd**2 / n_runs * _chi_square_ratios(n_runs - 1)
+    floor = planned_floor(planned.floor_sd, n_floor)
+    runs = planned.run_sd**2 / n_runs * _chi_square_ratios(n_runs - 1)
     total = runs + float(floor.sd) ** 2
     # Beyond some hundred episodes the floor's degrees of freedom make no difference.
     shares, factors = _critical(n_runs, min(n_floor - 1, 400), alpha)
@@ -269,101 +269,3 @@ def _kept(n_runs: int, family_size: int, sign: int) -> float:
     size = (max(_SIMULATED // family_size, 1), family_size, n_runs)
     above, below = are_in_doubt(np.random.default_rng(0).standard_normal(size))
     return 1 - float(np.mean(above if sign > 0 else below))
-
-
-def power_of_t(effect: float, *, se: float, df: float, alpha: float) -> float:
-    """Power of a two-sided t-test for a true `effect` (noncentral t).
-
-    >>> round(power_of_t(0.0, se=1.0, df=10, alpha=0.05), 3)
-    0.05
-    """
-    return _power(effect / se, df=df, critical=float(special.stdtrit(df, 1 - alpha / 2)))
-
-
-def _power(shift: float, *, df: float, critical: float) -> float:
-    if abs(shift) > 35:
-        # Beyond this the noncentral t loses its digits; a normal with the same shift is exact enough.
-        return float(special.ndtr(abs(shift) - critical))
-    upper, lower = _upper_tail(critical, df, shift), float(special.nctdtr(df, shift, -critical))
-    return (0.0 if math.isnan(upper) else upper) + (0.0 if math.isnan(lower) else lower)
-
-
-def _upper_tail(critical: float, df: float, shift: float) -> float:
-    """`stats.nct.sf`, whose checks of arguments take fifty times as long as the number itself.
-
-    Importing `scipy.stats` takes as long as the analysis of a small study.
-    """
-    tail = getattr(special._ufuncs, "_nct_sf", None)
-    if tail is None:  # another version of scipy
-        from scipy import stats
-
-        tail = stats.nct._sf
-    with np.errstate(over="ignore"):
-        return min(max(float(tail(critical, df, shift)), 0.0), 1.0)
-
-
-def smallest_detectable_difference(
-    run_sd: float,
-    floor_sd: float,
-    *,
-    n_runs: int,
-    n_floor: int,
-    method: Method = "recommended",
-    family_size: int = 1,
-    alpha: float = ALPHA,
-    power: float = POWER,
-) -> float:
-    """The smallest difference above the floor that the method calls with this power; NaN where none is.
-
-    >>> round(smallest_detectable_difference(1.0, 4.0, n_runs=6, n_floor=384, family_size=8), 2)
-    2.5
-    """
-    if not (0 < run_sd < math.inf and 0 <= floor_sd < math.inf):
-        return NAN
-    scale = math.hypot(run_sd / math.sqrt(n_runs), floor_sd / math.sqrt(n_floor))
-
-    def power_at(size: float) -> float:
-        return comparison_power(
-            Effect(size * scale, run_sd, floor_sd),
-            n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha,
-        )  # fmt: skip
-
-    return scale * _smallest_size(power_at, power, lowest=1e-9, high=4.0, most=1e4, xtol=1e-6)
-
-
-def _smallest_size(
-    power_at: Callable[[float], float], power: float, *, lowest: float, high: float, most: float, xtol: float
-) -> float:
-    """The size of an effect that is found with this power; NaN where none up to `most` is."""
-    from scipy import optimize  # a sixth of what a command imports, and few need it
-
-    while power_at(high) < power:
-        high *= 2
-        if not high < most:
-            return NAN
-    return float(optimize.brentq(lambda size: power_at(size) - power, lowest, high, xtol=xtol))
-
-
-def minimum_detectable_effect(
-    *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
-) -> float:
-    """The smallest |effect| found with this power at Holm's first, hardest step (alpha / family size)."""
-    level = alpha / max(1, family_size)
-    critical = float(special.stdtrit(df, 1 - level / 2))
-    if not (0 < se < math.inf and 0 < df < math.inf and critical < math.inf):
-        return NAN
-    return _smallest_size(
-        lambda effect: _power(effect / se, df=df, critical=critical),
-        power, lowest=0.0, high=se * (critical + 3), most=1e9 * se, xtol=1e-6 * se,
-    )  # fmt: skip
-
-
-def equivalence_unreachable(*, margin: float, sem: float, n: int, alpha: float = ALPHA) -> bool:
-    """Whether the SEM of the floor (or of the runs) alone forbids TOST, however well the other mean is known.
-
-    >>> equivalence_unreachable(margin=0.315, sem=0.24, n=384)
-    True
-    >>> equivalence_unreachable(margin=0.25, sem=0.10, n=384)
-    False
-    """
-    return bool(sem > 0 and margin / sem <= special.stdtrit(n - 1, 1 - alpha))

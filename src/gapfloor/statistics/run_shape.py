@@ -46,7 +46,7 @@ _OWN_ALPHA = 0.15
 #: Levels of the tests for left skew and for two groups, by the smallest number of runs. Left skew is rare, and finding
 #: it where there is none costs "above" calls. But three runs so often miss a tail, or are of one group, that both tests
 #: must be sensitive; ten and more runs are hardly ever of one group.
-_LEFT_ALPHA = {3: 0.1}
+_LEFT_ALPHA = {3: 0.15}
 _USUAL_LEFT_ALPHA = 0.02
 _TWO_GROUPS_ALPHA = {3: 0.1} | dict.fromkeys(range(4, 10), 0.01)
 
@@ -99,6 +99,13 @@ def family_shape(values_by_game: Sequence[npt.ArrayLike]) -> FamilyShape:
     adjusted = skewness * np.sqrt(sizes * (sizes - 1)) / (sizes - 2)
     found = _judged(skewness, np.array([float(groups_score(values)) for values in games]), sizes)
     return FamilyShape(float(np.sort(adjusted).mean()), *(bool(each) for each in found))
+
+
+def difference_doubt(higher: FamilyShape, lower: FamilyShape) -> str:
+    """Why an agent with the first shape cannot be called higher than one with the second; empty if it can."""
+    if higher.has_two_groups or lower.has_two_groups:
+        return "the runs form two groups"
+    return "the runs may be skewed" if higher.is_left_skewed or lower.is_right_skewed else ""
 
 
 def are_in_doubt(values: Floats) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

@@ -13,8 +13,6 @@ References:
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from gapfloor.statistics.gap_calls import GapCall
 
 #: The floor's own gap is worth a sentence from this share of the runs' gap on.
@@ -30,33 +28,21 @@ def gap_is_established(gap: GapCall) -> bool:
     return bool(gap.call == "train higher" and gap.p_plain_holm < gap.alpha and gap.test.plain_excess > 0)
 
 
-class CallOfReturn(Protocol):
-    """What a sentence needs to know about a comparison with the floor."""
-
-    @property
-    def call(self) -> str: ...
-
-
-def may_say_new_levels_cost(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
+def may_say_new_levels_cost(is_established: bool, *, train: str, test: str) -> bool:
     """Whether the gap may be read as what new levels cost.
 
     It must be established, and it must lie between two returns above chance.
     """
-    return is_established and train.call == "above" and test.call == "above"
+    return is_established and train == test == "above"
 
 
-def may_say_training_levels_learnt(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
+def may_say_training_levels_learnt(is_established: bool, *, train: str, test: str) -> bool:
     """Whether something was learnt about the training levels that new levels do not show.
 
     That training return is called above the floor and held-out return is not does not say so (Gelman and Stern): the
     gap between them must be established itself.
     """
-    return is_established and train.call == "above" and test.call not in ("above", "not tested")
-
-
-def may_say_transfers(test: CallOfReturn) -> bool:
-    """Whether the policy transfers: held-out return is above chance."""
-    return test.call == "above"
+    return is_established and train == "above" and test not in ("above", "not tested")
 
 
 def may_say_played_levels_differ(gap: GapCall) -> bool:

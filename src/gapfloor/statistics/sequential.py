@@ -31,7 +31,7 @@ import numpy.typing as npt
 from scipy import special
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Ints
+from gapfloor.statistics.conventions import ALPHA, NAN, Floats
 
 #: Grid points of the normal process between the boundaries; the fifth digit of a boundary does not change beyond.
 _GRID = 257
@@ -105,40 +105,6 @@ def sequential_p(p_by_look: Sequence[float], looks: Sequence[int]) -> float:
     from scipy import optimize  # few commands need it
 
     return math.exp(float(optimize.brentq(crosses, low, high, xtol=1e-6)))
-
-
-def sequential_divisors(
-    p_by_look: npt.ArrayLike, looks: Sequence[int], *, alpha: float = ALPHA
-) -> tuple[Ints, Ints]:
-    """Holm's procedure over games on the looks so far: each game's divisor, and the look of its call.
-
-    Args:
-        p_by_look: p (..., games, looks) at the planned looks; NaN where a game has not reached a look.
-        looks: all planned looks.
-        alpha: family-wise level over games and looks.
-
-    Returns:
-        The divisors as in `holm_divisors`, where a rejected game has the divisor of the step at which it was
-        rejected; and the index of the first look that rejects at this divisor, -1 for games without a call.
-    """
-    p = np.asarray(p_by_look, dtype=np.float64)
-    planned = check_looks(looks)
-    if p.ndim < 2 or p.shape[-1] != len(planned):
-        raise UsageError(f"`p_by_look` must have one column per planned look, but has shape {p.shape}.")
-    m = p.shape[-2]
-    # One table of levels per divisor: [divisor - 1, look].
-    table = np.array([_levels(planned, alpha / divisor) for divisor in range(1, m + 1)])
-    divisors = np.zeros(p.shape[:-1], dtype=np.int64)
-    called = np.full(p.shape[:-1], -1, dtype=np.int64)
-    while True:
-        left = np.maximum(m - np.count_nonzero(called >= 0, axis=-1), 1)
-        crossed = p < table[left - 1][..., None, :]
-        new = (called < 0) & crossed.any(axis=-1)
-        if not new.any():
-            break
-        divisors = np.where(new, left[..., None], divisors)
-        called = np.where(new, crossed.argmax(axis=-1), called)
-    return np.where(called >= 0, divisors, left[..., None]), called
 
 
 @lru_cache(maxsize=512)

@@ -13,7 +13,7 @@ from typing import Any
 
 from gapfloor.api.progress import duration, is_watched
 from gapfloor.machine import available_cores, check_workers
-from gapfloor.play.campaign import backend_for, recorded_backends
+from gapfloor.play.campaign import backend_for
 from gapfloor.policies.backends import usual_backend
 from gapfloor.records.store import Store
 from gapfloor.study.costs import CostEstimate, estimate
@@ -114,7 +114,7 @@ def run(
     opened.prepare()
     games = [study.protocol(game).engines[0].game for game in study.games]
     opened.write_order(games=games, agents=study.agents)
-    backend = backend_for(recorded_backends(opened), study.evaluation.backend) or usual_backend("cpu")
+    backend = backend_for(opened.cells(), study.evaluation.backend) or usual_backend("cpu")
 
     def make_executor() -> Executor:
         workplace = Workplace(study, opened.root, backend)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import tempfile
 from abc import ABC, abstractmethod
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
+from gapfloor.leftovers import temporary_folder
 from gapfloor.records.manifest import content_key
 from gapfloor.safe_path import safe_path
 from gapfloor.settings import to_table
@@ -146,7 +146,7 @@ class RayExecutor(Executor):
             refuse_open_cluster(address)
         try:
             # Ray would put the current folder on the path of its workers; an empty working folder takes its place.
-            with safe_path(), tempfile.TemporaryDirectory(prefix="gapfloor-ray-") as nothing:
+            with safe_path(), temporary_folder("ray") as nothing:
                 ray.init(
                     address=address,  # without one, Ray joins whatever cluster it finds on this machine
                     runtime_env={"working_dir": nothing},

@@ -28,7 +28,7 @@ from gapfloor.records.store import Store
 from gapfloor.rules import parse_rules, rule_kind
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey, WantedCell, report_digest
-from gapfloor.training.spec import TrainingSpec, describe_difference
+from gapfloor.training.spec import TrainingSpec
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,9 @@ class TrainTask(Task):
             return not source.is_file() or path.read_bytes() == source.read_bytes()
         from gapfloor.training.checkpoint_file import read_header
 
-        header, asked = read_header(path), self.spec.to_dict()
-        difference = describe_difference({name: header.get(name) for name in asked}, asked)
-        if difference:
-            raise StoreError(
-                f"{path} belongs to another run of this name: {difference}. Give these runs another `budget` in the "
-                "study file, or choose another --store."
-            )
+        header = read_header(path)
+        remedy = "Give these runs another `budget` in the study file, or choose another --store."
+        self.spec.refuse_other(header, path, remedy=remedy)
         return int(header["iteration"]) >= self.spec.n_updates
 
     def perform(self, workplace: Workplace) -> None:
@@ -106,7 +102,7 @@ class TrainTask(Task):
             return
         from gapfloor.training.trainer import train
 
-        train(self.spec, store=workplace.root, threads=1, with_tensorboard=False)
+        train(self.spec, store=workplace.root, threads=1)
 
     def _copy(self, workplace: Workplace) -> None:
         run, source = self.spec.run, self._source(workplace.study)
@@ -172,11 +168,13 @@ class CellTask(Task):
     def _play(self, workplace: Workplace, *entrants: Entrant, **wanted: Any) -> None:
         """Play what is wanted of the game with the settings of the study, in this process."""
         study = workplace.study
-        backend = workplace.backend or study.evaluation.backend
-        inference = {**study.evaluation.inference, "backend": backend}
+        settings = study.evaluation
+        backend: Any = workplace.backend or settings.backend
         play_policies(
             {self.game: entrants},
-            asked=CampaignSettings(**inference, workers=1, progress=False),
+            asked=CampaignSettings(
+                device=settings.device, backend=backend, batch=settings.batch, workers=1, progress=False
+            ),
             store=workplace.store,
             protocol=self.protocol(study),
             is_prepared=True,
@@ -262,11 +260,10 @@ class ReplayTask(Task):
 
     def is_done(self, survey: Survey) -> bool:
         from gapfloor.play.replay import frame_files
-        from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
+        from gapfloor.play.replay_choice import choose_episodes
 
-        asked = ReplayRequest(**self._choice(survey.study))
         try:
-            chosen = choose_episodes(survey.store.found, asked)
+            chosen = choose_episodes(survey.store.found, **self._choice(survey.study))
         except GapfloorError:  # cells are missing
             return False
         return all(file.is_file() for episode in chosen for file in frame_files(survey.store.root, episode))
@@ -285,7 +282,7 @@ class ReplayTask(Task):
         )
 
     def _choice(self, study: Study) -> dict[str, Any]:
-        """Which episodes are played again: arguments of `replay`, and fields of a `ReplayRequest`."""
+        """Which episodes are played again: arguments of `replay` and `choose_episodes`."""
         game = study.protocol(self.game).engines[0].game
         return {
             "games": (game,), "count": study.replays, "level_set": "test" if study.test != "none" else "train",

@@ -102,14 +102,39 @@ def integer(value: int | None) -> Cell:
 
 
 def mean_sem(mean: float, sem: float, decimals: int = 2, *, sign: bool = False) -> Cell:
-    """Mean and standard error; the error is left out where there is none (one run)."""
-    left, right = fixed(mean, decimals, sign=sign), fixed(sem, decimals)
+    """Mean and standard error; the error is left out where there is none (one run).
+
+    >>> mean_sem(0.5, 0.0004).plain, mean_sem(3.0, 1e-9).plain
+    ('0.5000 ± 0.0004', '3.00 ± <0.005')
+    """
     if not is_number(mean):
         return missing_cell(2)
+    decimals = _error_decimals(sem, decimals)
+    left, right = fixed(mean, decimals, sign=sign), fixed_error(sem, decimals)
     if not is_number(sem):
         return replace(left, raw=(*left.raw, None))
-    tex = rf"{left.tex[:-1]} \pm {right.tex[1:]}"
-    return Cell(f"{left.plain} ± {right.plain}", tex, left.raw + right.raw)
+    return Cell(
+        f"{left.plain} ± {right.plain}", rf"{left.tex[:-1]} \pm {right.tex[1:]}", left.raw + right.raw
+    )
+
+
+def fixed_error(error: float | None, decimals: int = 2) -> Cell:
+    """A standard error: with up to four decimals where it would print as zero with fewer, or as a bound.
+
+    >>> [fixed_error(error).plain for error in (0.25, 0.004, 0.0, 1e-9)]
+    ['0.25', '0.004', '0.00', '<0.005']
+    """
+    cell = fixed(error, _error_decimals(error, decimals))
+    if not error or not is_number(error) or float(cell.plain):
+        return cell
+    digits = f"<{0.5 * 10**-decimals:.{decimals + 1}f}"
+    return Cell(digits, f"${digits}$", cell.raw)
+
+
+def _error_decimals(error: float | None, decimals: int) -> int:
+    if error is None or not is_number(error):
+        return decimals
+    return next((n for n in range(decimals, 5) if float(f"{error:.{n}f}")), decimals)
 
 
 def estimate(value: float, ends: tuple[float, float], decimals: int = 2, *, sign: bool = True) -> Cell:
@@ -261,7 +286,7 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "signed_interval": lambda value, low, high: estimate(value, (low, high)),
     "percent1": lambda fraction: text_cell(f"{100 * fraction:.1f}%", raw=fraction),
     "fine": lambda value: fixed(value, fine_decimals(value)),
-    "error": lambda value, error: fixed(error, fine_decimals(value)),
+    "error": lambda value, error: fixed_error(error, fine_decimals(value)),
     "fine_sem": lambda value, sem: mean_sem(value, sem, fine_decimals(value)),
     "fine_interval": lambda value, low, high: estimate(value, (low, high), fine_decimals(value)),
 }

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from gapfloor import safetensors_bytes
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.file_bytes import read_policy_file
+from gapfloor.input_files import read_policy_file
 from gapfloor.levels import LevelSet
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.settings import parse_json

@@ -65,16 +65,15 @@ def read_history(folder: str | Path) -> History:
     if not last.is_file():
         raise UsageError(f"{path} is not a run's folder: it must hold checkpoint.safetensors and history/.")
     header = read_header(last)
-    earlier = [(file, read_header(file)) for file in sorted((path / "history").glob("*.weights"))]
+    found = {int(read_header(file)["steps"]): file for file in sorted((path / "history").glob("*.weights"))}
     done = header.get("iteration", 0) >= header.get("n_updates", 0)
     notes = []
     if not done:
         notes.append(
             f"{path.name} is still being trained ({header['steps']:,} steps so far): its newest checkpoint is left out."
         )
-    found = {int(head["steps"]): (file, str(head["content_hash"])) for file, head in earlier}
     if done:
-        found[int(header["steps"])] = (last, str(header["content_hash"]))
+        found[int(header["steps"])] = last
     if len(found) < 2:
         raise UsageError(
             f"{path} keeps {len(found)} checkpoint{'s' if len(found) != 1 else ''} that can be measured: train with "
@@ -84,7 +83,7 @@ def read_history(folder: str | Path) -> History:
     final = max(found) if done else -1
     kept = tuple(
         KeptCheckpoint(file, steps, run.budget if steps == final else f"{run.budget}@{steps}")
-        for steps, (file, _) in sorted(found.items())
+        for steps, file in sorted(found.items())
     )
     return History(run.name, header, kept, read_in_loop(path / "log.parquet"), tuple(notes))
 

@@ -7,8 +7,7 @@ bits only, but a run is reproducible bit for bit, so they are recorded with the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from gapfloor.errors import UsageError, unknown_name
@@ -105,15 +104,6 @@ class Hyperparameters:
         if self.precision == "float32":
             del values["precision"]  # headers from before there was a choice say nothing
         return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Hyperparameters:
-        """The hyperparameters of a header."""
-        known = {field.name for field in fields(cls)}
-        for name in values:
-            if name not in known:
-                raise unknown_name("hyperparameter", name, known)
-        return cls(**values)
 
 
 def _check(holds: bool, name: str, hyperparameters: Hyperparameters, rule: str) -> None:

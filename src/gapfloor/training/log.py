@@ -6,13 +6,11 @@ checkpoint and is never reported as a result. Times go to the `log/` folder of t
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -82,46 +80,10 @@ def write_log(path: Path, rows: Sequence[LogRow], spec: TrainingSpec) -> None:
     write_atomically(path, lambda partial: pq.write_table(table, partial, compression="zstd"))
 
 
-class TrainingMonitor:
-    """What a person watches, apart from the results: TensorBoard scalars, and steps per second with the time."""
-
-    def __init__(self, store: Path, run: str, *, from_steps: int, with_tensorboard: bool) -> None:
-        self._lines = store / "log" / f"train-{run}.jsonl"
-        self._lines.parent.mkdir(parents=True, exist_ok=True)
-        self._board: Any = None
-        if with_tensorboard:
-            with contextlib.suppress(ImportError):
-                from torch.utils.tensorboard import SummaryWriter
-
-                # Scalars after the point of resumption come from a process that was killed.
-                self._board = SummaryWriter(
-                    str(store / "log" / "tensorboard" / run), purge_step=from_steps + 1
-                )
-
-    def write(
-        self, row: LogRow, *, episodes: Sequence[tuple[int, float, int]], steps_per_second: float
-    ) -> None:
-        """Record one update: CleanRL's keys in TensorBoard, and a line with the time in the JSON lines file."""
-        line = {"time": time.time(), "iteration": row.iteration, "steps": row.steps}
-        with open(self._lines, "a") as handle:
-            handle.write(json.dumps(line | {"steps_per_second": round(steps_per_second, 1)}) + "\n")
-        if self._board is None:
-            return
-        for at, episode_return, length in episodes:
-            self._board.add_scalar("charts/episodic_return", episode_return, at)
-            self._board.add_scalar("charts/episodic_length", length, at)
-        scalars = {
-            "charts/learning_rate": row.learning_rate, "charts/SPS": steps_per_second,
-            "charts/policy_entropy": row.entropy_nats, "losses/value_loss": row.value_loss,
-            "losses/policy_loss": row.policy_loss, "losses/entropy": row.entropy,
-            "losses/old_approx_kl": row.old_approx_kl, "losses/approx_kl": row.approx_kl,
-            "losses/clipfrac": row.clip_fraction, "losses/explained_variance": row.explained_variance,
-        }  # fmt: skip
-        for key, value in scalars.items():
-            self._board.add_scalar(key, value, row.steps)
-        self._board.flush()
-
-    def close(self) -> None:
-        """Close TensorBoard's file."""
-        if self._board is not None:
-            self._board.close()
+def note_speed(store: Path, run: str, row: LogRow, steps_per_second: float) -> None:
+    """Add the time and the speed of an update to the store's `log/`, where nothing is a result."""
+    path = store / "log" / f"train-{run}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = {"time": time.time(), "iteration": row.iteration, "steps": row.steps}
+    with open(path, "a", encoding="utf-8") as notes:
+        notes.write(json.dumps(line | {"steps_per_second": round(steps_per_second, 1)}) + "\n")

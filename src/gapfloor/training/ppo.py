@@ -7,6 +7,7 @@ many threads share the pieces.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,6 @@ from gapfloor.errors import CheckFailedError
 from gapfloor.training.agent import Agent
 from gapfloor.training.hyperparameters import Hyperparameters
 from gapfloor.training.rewards import RewardScale
-from gapfloor.training.workers import Workers
 
 Floats = npt.NDArray[np.float32]
 
@@ -45,15 +45,6 @@ class Position:
         return cls(observations.copy(), firsts.astype(bool), np.zeros(n), np.zeros(n, np.int64), scale)
 
 
-@dataclass(frozen=True)
-class Episode:
-    """A training episode that ended in a rollout: `at` steps into it, over all environments."""
-
-    at: int
-    episode_return: float
-    length: int
-
-
 @dataclass
 class Rollout:
     """What the environments did between two updates; arrays are `[steps, environments, ...]`."""
@@ -66,7 +57,8 @@ class Rollout:
     firsts: npt.NDArray[np.bool_]
     last_values: Floats
     entropy_nats: float
-    episodes: list[Episode]
+    episodes: list[tuple[float, int]]
+    """Return and length of each training episode that ended."""
 
     @classmethod
     def allocate(cls, hyper: Hyperparameters, observation_shape: tuple[int, ...]) -> Rollout:
@@ -93,7 +85,7 @@ def collect_rollout(
     *,
     hyper: Hyperparameters,
     actions: np.random.Generator,
-    workers: Workers,
+    workers: Executor,
 ) -> None:
     """Play `rollout_length` steps with sampled actions into `rollout`, and leave `position` at their end."""
     entropies, rollout.episodes = [], []
@@ -112,8 +104,9 @@ def collect_rollout(
         position.episode_returns += rewards
         position.episode_lengths += 1
         for slot in np.flatnonzero(firsts):
-            ended = position.episode_returns[slot], position.episode_lengths[slot]
-            rollout.episodes.append(Episode((step + 1) * engine.n_slots, float(ended[0]), int(ended[1])))
+            rollout.episodes.append(
+                (float(position.episode_returns[slot]), int(position.episode_lengths[slot]))
+            )
             position.episode_returns[slot], position.episode_lengths[slot] = 0.0, 0
         if position.reward_scale is not None:
             rewards = position.reward_scale.scale(rewards, position.firsts, discount=hyper.discount)
@@ -123,7 +116,7 @@ def collect_rollout(
 
 
 def infer(
-    agent: Agent, observations: npt.NDArray[np.uint8], hyper: Hyperparameters, workers: Workers
+    agent: Agent, observations: npt.NDArray[np.uint8], hyper: Hyperparameters, workers: Executor
 ) -> tuple[Floats, Floats]:
     """Logits and values of a batch, computed in pieces of `inference_batch` observations."""
     device, piece = next(agent.parameters()).device, hyper.inference_batch
@@ -135,7 +128,7 @@ def infer(
             )
             return logits.cpu(), values.cpu()
 
-    pieces = workers.map(run, range(0, len(observations), piece))
+    pieces = list(workers.map(run, range(0, len(observations), piece)))
     return np.concatenate([p[0].numpy() for p in pieces]), np.concatenate([p[1].numpy() for p in pieces])
 
 
@@ -212,7 +205,7 @@ class Samples:
     returns: torch.Tensor
     values: torch.Tensor
 
-    def take(self, indices: torch.Tensor) -> Samples:
+    def take(self, indices: torch.Tensor | slice) -> Samples:
         """The samples at these indices."""
         return Samples(*(getattr(self, name)[indices] for name in self.__dataclass_fields__))
 
@@ -262,7 +255,7 @@ def update(
     *,
     hyper: Hyperparameters,
     minibatches: np.random.Generator,
-    workers: Workers,
+    workers: Executor,
 ) -> dict[str, float]:
     """Improve the agent on one rollout; the terms of the loss, averaged over all minibatches."""
     advantages = estimate_advantages(
@@ -312,7 +305,7 @@ def accumulate_gradient(
     minibatch: Samples,
     *,
     hyper: Hyperparameters,
-    workers: Workers,
+    workers: Executor,
 ) -> torch.Tensor:
     """Put the gradient of a minibatch into the agent's parameters; the minibatch's `TERMS`.
 
@@ -326,8 +319,7 @@ def accumulate_gradient(
     def differentiate(start: int) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         part = slice(start, start + size)
         logits, values = _forward(agent, observations[indices[part]].to(device), hyper)
-        piece = Samples(*(getattr(minibatch, name)[part] for name in minibatch.__dataclass_fields__))
-        loss, terms = ppo_loss(logits, values, piece, n=len(indices), hyper=hyper)
+        loss, terms = ppo_loss(logits, values, minibatch.take(part), n=len(indices), hyper=hyper)
         return torch.autograd.grad(loss, parameters), terms
 
     (gradients, terms), *others = workers.map(differentiate, range(0, len(indices), size))

@@ -34,6 +34,9 @@ from gapfloor.training.streams import load_stream, save_stream
 
 FORMAT = "gapfloor-resume/1"
 
+#: The arrays of a `Position`.
+_POSITION = ("observations", "firsts", "episode_returns", "episode_lengths")
+
 #: Training episodes over which `in_loop_return` is the mean.
 RECENT_EPISODES = 100
 
@@ -72,10 +75,8 @@ def save_progress(
         tensors[f"engine.{slot:04d}"] = torch.frombuffer(
             bytearray(progress.engine.save(slot)), dtype=torch.uint8
         )
-    tensors["position.observations"] = torch.from_numpy(position.observations)
-    tensors["position.firsts"] = torch.from_numpy(position.firsts)
-    tensors["position.episode_returns"] = torch.from_numpy(position.episode_returns)
-    tensors["position.episode_lengths"] = torch.from_numpy(position.episode_lengths)
+    for name in _POSITION:
+        tensors[f"position.{name}"] = torch.from_numpy(getattr(position, name))
     tensors["recent"] = torch.tensor(list(progress.recent), dtype=torch.float64).reshape(-1, 2)
     tensors["log"] = torch.tensor([row.values() for row in progress.log], dtype=torch.float64)
     header: dict[str, Any] = {
@@ -98,21 +99,24 @@ def save_progress(
     write_bytes_atomically(path, save(tensors, metadata={HEADER_KEY: json.dumps(header, sort_keys=True)}))
 
 
-def read_state_header(path: Path) -> dict[str, Any]:
-    """What a resume state says about its run."""
-    return _read(path)[0]
+@dataclass(frozen=True)
+class SavedState:
+    """A resume state as read from disk."""
 
+    path: Path
+    header: Mapping[str, Any]
+    """What it says about its run."""
+    tensors: Mapping[str, torch.Tensor]
 
-def load_progress(path: Path, *, agent: Agent, optimiser: torch.optim.Adam, engine: Engine) -> RunProgress:
-    """Put a saved state into a new agent, optimiser and engine of the same specification."""
-    header, tensors = _read(path)
-    try:
-        return _restore(header, tensors, agent=agent, optimiser=optimiser, engine=engine)
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise StoreError(
-            f"The resume state {path} is incomplete ({type(error).__name__}: {shortened(str(error))}): delete it to "
-            "start the run again."
-        ) from error
+    def restore(self, *, agent: Agent, optimiser: torch.optim.Adam, engine: Engine) -> RunProgress:
+        """The state put into a new agent, optimiser and engine of the same specification."""
+        try:
+            return _restore(self.header, self.tensors, agent=agent, optimiser=optimiser, engine=engine)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise StoreError(
+                f"The resume state {self.path} is incomplete ({type(error).__name__}: {shortened(str(error))}): delete "
+                "it to start the run again."
+            ) from error
 
 
 def _restore(
@@ -136,13 +140,8 @@ def _restore(
     if "rewards" in header:
         moments = [float.fromhex(text) for text in header["rewards"]]
         scale = RewardScale(tensors["rewards.discounted"].numpy().copy(), *moments)
-    position = Position(
-        tensors["position.observations"].numpy().copy(),
-        tensors["position.firsts"].numpy().astype(bool),
-        tensors["position.episode_returns"].numpy().copy(),
-        tensors["position.episode_lengths"].numpy().copy(),
-        scale,
-    )
+    arrays = {name: tensors[f"position.{name}"].numpy().copy() for name in _POSITION}
+    position = Position(**arrays, reward_scale=scale)
     recent = deque(((float(r), int(n)) for r, n in tensors["recent"].tolist()), maxlen=RECENT_EPISODES)
     return RunProgress(
         iteration=header["iteration"],
@@ -157,7 +156,8 @@ def _restore(
     )
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+def read_state(path: Path) -> SavedState:
+    """The state in `path`; one that was changed, damaged or written by another version is refused."""
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {}).get(HEADER_KEY, "null"))
@@ -183,4 +183,4 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
             f"The resume state {path} does not match its hash, so it was changed or damaged: delete it to start the "
             "run again."
         )
-    return header, tensors
+    return SavedState(path, header, tensors)

@@ -5,10 +5,12 @@ Two commands with the same specification mean the same run; a command that diffe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from gapfloor.errors import UsageError, unknown_name
+from gapfloor.errors import StoreError, UsageError, unknown_name
 from gapfloor.levels import LevelSet
 from gapfloor.records.run_identity import RunIdentity, agent_name
 from gapfloor.training.encoders import encoder_names
@@ -84,6 +86,21 @@ class TrainingSpec:
             **({"blind": True} if self.is_blind else {}),
         }
 
+    def refuse_other(
+        self,
+        recorded: Mapping[str, Any],
+        path: Path,
+        *,
+        remedy: str = "Give another --budget label or --store.",
+    ) -> None:
+        """Refuse what another run of this name has left in `path`; `recorded` is what its header says."""
+        asked = self.to_dict()
+        here, there = _flat(asked), _flat({name: recorded.get(name) for name in asked})
+        differ = [name for name in {**here, **there} if there.get(name) != here.get(name)]
+        if differ:
+            parts = [f"{name} is {there.get(name)} there and {here.get(name)} here" for name in differ[:3]]
+            raise StoreError(f"{path} belongs to another run of this name: {', '.join(parts)}. {remedy}")
+
 
 def budget_label(steps: int) -> str:
     """A number of steps as tables write it.
@@ -98,16 +115,8 @@ def budget_label(steps: int) -> str:
     return str(steps)
 
 
-def describe_difference(recorded: dict[str, Any], asked: dict[str, Any]) -> str:
-    """The first fields in which two recorded specifications differ, as text; empty when they agree."""
-    flat_recorded, flat_asked = _flatten(recorded), _flatten(asked)
-    names = [n for n in {**flat_asked, **flat_recorded} if flat_recorded.get(n) != flat_asked.get(n)]
-    parts = [
-        f"{name} is {flat_recorded.get(name)} there and {flat_asked.get(name)} here" for name in names[:3]
-    ]
-    return ", ".join(parts)
-
-
-def _flatten(values: dict[str, Any]) -> dict[str, Any]:
-    nested = values.get("hyperparameters", {})
-    return {**{k: v for k, v in values.items() if k != "hyperparameters"}, **nested}
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **{name: value for name, value in values.items() if name != "hyperparameters"},
+        **(values.get("hyperparameters") or {}),
+    }

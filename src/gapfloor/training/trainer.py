@@ -12,9 +12,9 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,19 +28,13 @@ from gapfloor.tables.readable import ReadableResult
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import write_checkpoint
 from gapfloor.training.checkpoint_file import read_header
-from gapfloor.training.log import LogRow, TrainingMonitor, write_log
+from gapfloor.training.log import LogRow, note_speed, write_log
 from gapfloor.training.ppo import Position, Rollout, collect_rollout, update
 from gapfloor.training.precision import check_bf16
-from gapfloor.training.resume_state import (
-    RECENT_EPISODES,
-    RunProgress,
-    load_progress,
-    read_state_header,
-    save_progress,
-)
-from gapfloor.training.spec import TrainingSpec, describe_difference
+from gapfloor.training.resume_state import RECENT_EPISODES, RunProgress, read_state, save_progress
+from gapfloor.training.spec import TrainingSpec
 from gapfloor.training.streams import draw_seed, make_stream
-from gapfloor.training.workers import Workers, start_workers
+from gapfloor.training.workers import start_workers
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +77,6 @@ def train(
     device: str = "cpu",
     checkpoint_every: int = 0,
     observe: Callable[[Tick], None] | None = None,
-    with_tensorboard: bool = True,
 ) -> TrainingResult:
     """Train the run of `spec` in `store`, resume it, or return the finished run.
 
@@ -95,69 +88,136 @@ def train(
     if checkpoint_every < 0:
         raise UsageError(f"--checkpoint-every is {checkpoint_every}: it must be 0 (never) or more.")
     _check_device(device)
-    folder = Path(store) / "runs" / spec.run
-    paths = _Paths(
-        folder / "checkpoint.safetensors", folder / "log.parquet", folder / "resume" / "state.safetensors"
-    )
-    done = _find_finished(spec, paths)
+    run = _Run(spec, Path(store), device, checkpoint_every)
+    done = run.finished()
     if done is not None:
         return done
     if spec.hyperparameters.precision == "bf16" and device == "cpu":
         check_bf16(spec.encoder)
-    with explain_disk_errors(folder):
-        paths.state.parent.mkdir(parents=True, exist_ok=True)
-    with _only_process(folder), start_workers(threads) as workers:
-        remove_leftovers(folder)
-        return _run(spec, Path(store), paths, workers, device, checkpoint_every, observe, with_tensorboard)
+    with explain_disk_errors(run.folder):
+        run.state.parent.mkdir(parents=True, exist_ok=True)
+    with _only_process(run.folder), start_workers(threads) as workers:
+        remove_leftovers(run.folder)
+        return run.train(workers, observe)
 
 
 @dataclass(frozen=True)
-class _Paths:
-    checkpoint: Path
-    log: Path
-    state: Path
+class _Run:
+    """A run, where its files lie, and how it is trained."""
+
+    spec: TrainingSpec
+    store: Path
+    device: str
+    checkpoint_every: int
+
+    @property
+    def folder(self) -> Path:
+        """The run's own folder."""
+        return self.store / "runs" / self.spec.run
+
+    @property
+    def checkpoint(self) -> Path:
+        """The latest weights."""
+        return self.folder / "checkpoint.safetensors"
+
+    @property
+    def state(self) -> Path:
+        """Everything that is needed to resume."""
+        return self.folder / "resume" / "state.safetensors"
+
+    def finished(self) -> TrainingResult | None:
+        """The finished run in this folder, or None; refuses a folder that holds another run."""
+        if not self.checkpoint.exists():
+            return None
+        header = read_header(self.checkpoint)
+        self.spec.refuse_other(header, self.checkpoint)
+        if header["iteration"] < self.spec.n_updates:
+            return None
+        return TrainingResult(self.spec.run, self.checkpoint, header["content_hash"], header["steps"], 0)
+
+    def train(self, workers: Executor, observe: Callable[[Tick], None] | None) -> TrainingResult:
+        """Every update that is still missing."""
+        spec, hyper, versions = self.spec, self.spec.hyperparameters, _versions(self.device)
+        progress = self._begin(versions)
+        rollout = Rollout.allocate(hyper, progress.engine.observation_shape)
+        fingerprint = self._publish(progress, versions) if progress.iteration else ""
+        first, started = progress.iteration, time.perf_counter()
+        try:
+            while progress.iteration < spec.n_updates:
+                row = _iterate(progress, rollout, spec, workers)
+                save_progress(self.state, progress, spec=spec.to_dict(), versions=versions)
+                fingerprint = self._publish(progress, versions)
+                speed = (progress.iteration - first) * hyper.batch / (time.perf_counter() - started)
+                note_speed(self.store, spec.run, row, speed)
+                if observe is not None:
+                    left = (spec.n_updates - progress.iteration) * hyper.batch / speed
+                    observe(Tick(row, spec.n_updates, speed, left))
+        finally:
+            progress.engine.close()
+        done = progress.iteration
+        return TrainingResult(spec.run, self.checkpoint, fingerprint, done * hyper.batch, done - first)
+
+    def _begin(self, versions: dict[str, str]) -> RunProgress:
+        """A new run's progress, or that of its resume state."""
+        spec, hyper = self.spec, self.spec.hyperparameters
+        saved = read_state(self.state) if self.state.exists() else None
+        begun: dict[str, str] = saved.header["versions"] if saved is not None else versions
+        if saved is not None:
+            spec.refuse_other(saved.header["spec"], self.state)
+            if begun["procgen"] != versions["procgen"]:
+                raise StoreError(
+                    f"{spec.run} was begun with the ProcGen build {begun['procgen']} and {versions['procgen']} is "
+                    "installed: install the former, which its engine states need."
+                )
+        elif self.checkpoint.exists():
+            raise StoreError(
+                f"{self.checkpoint.parent} holds an unfinished checkpoint and no resume state: delete the folder to "
+                "train the run again, or choose another --store."
+            )
+        engine = ProcgenEngine(
+            spec.game,
+            slots=hyper.environments,
+            levels=spec.levels,
+            mode=spec.mode,
+            draw=draw_seed(spec.seed, "levels"),
+        )
+        agent = make_agent(
+            spec.encoder, observation_shape=engine.observation_shape, n_actions=engine.n_actions,
+            seed=draw_seed(spec.seed, "initialisation"), is_blind=spec.is_blind,
+        ).to(self.device)  # fmt: skip
+        optimiser = torch.optim.Adam(agent.parameters(), lr=hyper.learning_rate, eps=hyper.adam_epsilon)
+        if saved is not None:
+            progress = saved.restore(agent=agent, optimiser=optimiser, engine=engine)
+            if begun != versions:
+                progress.earlier_versions.append(begun)
+            return progress
+        position = Position.start(engine, rewards=hyper.rewards)
+        streams = {purpose: make_stream(spec.seed, purpose) for purpose in ("actions", "minibatches")}
+        return RunProgress(
+            0, agent, optimiser, engine, position, streams, deque(maxlen=RECENT_EPISODES), [], []
+        )
+
+    def _publish(self, progress: RunProgress, versions: dict[str, str]) -> str:
+        """Write log and checkpoint of the current update; the hash of the checkpoint's contents."""
+        spec = self.spec
+        header = {
+            **spec.to_dict(),
+            "iteration": progress.iteration,
+            "steps": progress.iteration * spec.hyperparameters.batch,
+            "observation_shape": list(progress.engine.observation_shape),
+            "n_actions": progress.engine.n_actions,
+            "n_parameters": sum(p.numel() for p in progress.agent.encoder.parameters()),
+            "versions": versions,
+            "earlier_versions": progress.earlier_versions,
+        }
+        if self.checkpoint_every and progress.iteration % self.checkpoint_every == 0:
+            kept = self.folder / "history" / f"{header['steps']:010d}.weights"
+            write_checkpoint(kept, progress.agent, header)
+        write_log(self.folder / "log.parquet", progress.log, spec)
+        return write_checkpoint(self.checkpoint, progress.agent, header)
 
 
-def _run(
-    spec: TrainingSpec,
-    store: Path,
-    paths: _Paths,
-    workers: Workers,
-    device: str,
-    checkpoint_every: int,
-    observe: Callable[[Tick], None] | None,
-    with_tensorboard: bool,
-) -> TrainingResult:
-    hyper, versions = spec.hyperparameters, _versions(device)
-    progress = _begin(spec, paths, versions, device)
-    monitor = TrainingMonitor(
-        store, spec.run, from_steps=progress.iteration * hyper.batch, with_tensorboard=with_tensorboard
-    )
-    rollout = Rollout.allocate(hyper, progress.engine.observation_shape)
-    fingerprint = _publish(spec, progress, paths, versions, checkpoint_every) if progress.iteration else ""
-    first, started = progress.iteration, time.perf_counter()
-    try:
-        while progress.iteration < spec.n_updates:
-            row = _iterate(progress, rollout, spec, workers)
-            save_progress(paths.state, progress, spec=spec.to_dict(), versions=versions)
-            fingerprint = _publish(spec, progress, paths, versions, checkpoint_every)
-            here = progress.iteration - first
-            speed = here * hyper.batch / (time.perf_counter() - started)
-            before = row.steps - hyper.batch
-            episodes = [(before + e.at, e.episode_return, e.length) for e in rollout.episodes]
-            monitor.write(row, episodes=episodes, steps_per_second=speed)
-            if observe is not None:
-                left = (spec.n_updates - progress.iteration) * hyper.batch / speed
-                observe(Tick(row, spec.n_updates, speed, left))
-    finally:
-        monitor.close()
-        progress.engine.close()
-    return TrainingResult(
-        spec.run, paths.checkpoint, fingerprint, progress.iteration * hyper.batch, progress.iteration - first
-    )
-
-
-def _iterate(progress: RunProgress, rollout: Rollout, spec: TrainingSpec, workers: Workers) -> LogRow:
+def _iterate(progress: RunProgress, rollout: Rollout, spec: TrainingSpec, workers: Executor) -> LogRow:
     """One rollout and one update."""
     hyper = spec.hyperparameters
     collect_rollout(
@@ -168,7 +228,7 @@ def _iterate(progress: RunProgress, rollout: Rollout, spec: TrainingSpec, worker
         progress.agent, progress.optimiser, rollout, progress.position,
         hyper=hyper, minibatches=progress.streams["minibatches"], workers=workers,
     )  # fmt: skip
-    progress.recent.extend((episode.episode_return, episode.length) for episode in rollout.episodes)
+    progress.recent.extend(rollout.episodes)
     progress.iteration += 1
     recent = np.array(progress.recent) if progress.recent else np.full((1, 2), np.nan)
     row = LogRow(
@@ -183,87 +243,6 @@ def _iterate(progress: RunProgress, rollout: Rollout, spec: TrainingSpec, worker
     )
     progress.log.append(row)
     return row
-
-
-def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: str) -> RunProgress:
-    """A new run's progress, or that of its resume state."""
-    hyper = spec.hyperparameters
-    has_state = paths.state.exists()
-    header: dict[str, Any] = {}
-    if has_state:
-        header = read_state_header(paths.state)
-        _refuse_difference(header["spec"], spec, paths.state)
-        if header["versions"]["procgen"] != versions["procgen"]:
-            raise StoreError(
-                f"{spec.run} was begun with the ProcGen build {header['versions']['procgen']} and "
-                f"{versions['procgen']} is installed: install the former, which its engine states need."
-            )
-    elif paths.checkpoint.exists():
-        raise StoreError(
-            f"{paths.checkpoint.parent} holds an unfinished checkpoint and no resume state: delete the folder to "
-            "train the run again, or choose another --store."
-        )
-    engine = ProcgenEngine(
-        spec.game,
-        slots=hyper.environments,
-        levels=spec.levels,
-        mode=spec.mode,
-        draw=draw_seed(spec.seed, "levels"),
-    )
-    agent = make_agent(
-        spec.encoder, observation_shape=engine.observation_shape, n_actions=engine.n_actions,
-        seed=draw_seed(spec.seed, "initialisation"), is_blind=spec.is_blind,
-    ).to(device)  # fmt: skip
-    optimiser = torch.optim.Adam(agent.parameters(), lr=hyper.learning_rate, eps=hyper.adam_epsilon)
-    if has_state:
-        progress = load_progress(paths.state, agent=agent, optimiser=optimiser, engine=engine)
-        if header["versions"] != versions:
-            progress.earlier_versions.append(header["versions"])
-        return progress
-    position = Position.start(engine, rewards=hyper.rewards)
-    streams = {purpose: make_stream(spec.seed, purpose) for purpose in ("actions", "minibatches")}
-    return RunProgress(0, agent, optimiser, engine, position, streams, deque(maxlen=RECENT_EPISODES), [], [])
-
-
-def _publish(
-    spec: TrainingSpec, progress: RunProgress, paths: _Paths, versions: dict[str, str], checkpoint_every: int
-) -> str:
-    """Write log and checkpoint of the current update; the hash of the checkpoint's contents."""
-    header = {
-        **spec.to_dict(),
-        "iteration": progress.iteration,
-        "steps": progress.iteration * spec.hyperparameters.batch,
-        "observation_shape": list(progress.engine.observation_shape),
-        "n_actions": progress.engine.n_actions,
-        "n_parameters": sum(p.numel() for p in progress.agent.encoder.parameters()),
-        "versions": versions,
-        "earlier_versions": progress.earlier_versions,
-    }
-    if checkpoint_every and progress.iteration % checkpoint_every == 0:
-        kept = paths.checkpoint.parent / "history" / f"{header['steps']:010d}.weights"
-        write_checkpoint(kept, progress.agent, header)
-    write_log(paths.log, progress.log, spec)
-    return write_checkpoint(paths.checkpoint, progress.agent, header)
-
-
-def _find_finished(spec: TrainingSpec, paths: _Paths) -> TrainingResult | None:
-    """The finished run in this folder, or None; refuses a folder that holds another run."""
-    if not paths.checkpoint.exists():
-        return None
-    header = read_header(paths.checkpoint)
-    _refuse_difference(header, spec, paths.checkpoint)
-    if header["iteration"] < spec.n_updates:
-        return None
-    return TrainingResult(spec.run, paths.checkpoint, header["content_hash"], header["steps"], 0)
-
-
-def _refuse_difference(recorded: dict[str, Any], spec: TrainingSpec, path: Path) -> None:
-    asked = spec.to_dict()
-    difference = describe_difference({name: recorded.get(name) for name in asked}, asked)
-    if difference:
-        raise StoreError(
-            f"{path} belongs to another run of this name: {difference}. Give another --budget label or --store."
-        )
 
 
 def _check_device(device: str) -> None:

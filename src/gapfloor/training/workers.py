@@ -13,54 +13,27 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 import torch
 
 from gapfloor.machine import one_torch_thread
 
-Piece = TypeVar("Piece")
-Outcome = TypeVar("Outcome")
-
 # glibc's <malloc.h>
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8
 
 
-class Workers:
-    """A fixed number of threads that map a function over pieces, results in order."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._pool = (
-            ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
-            if threads > 1
-            else None
-        )
-
-    def map(self, function: Callable[[Piece], Outcome], pieces: Iterable[Piece]) -> list[Outcome]:
-        """`function` of every piece, in the order of the pieces."""
-        if self._pool is None:
-            return [function(piece) for piece in pieces]
-        return list(self._pool.map(function, pieces))
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-
 @contextlib.contextmanager
-def start_workers(threads: int) -> Iterator[Workers]:
-    """Workers, with torch set to one thread per operation until they are closed."""
+def start_workers(threads: int) -> Iterator[Executor]:
+    """Threads that map a function over pieces, with torch set to one thread per operation in all of them."""
     keep_freed_memory()
-    workers = Workers(threads)
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     try:
         with one_torch_thread():
-            yield workers
+            yield pool
     finally:
-        workers.close()
+        pool.shutdown(cancel_futures=True)
 
 
 def keep_freed_memory() -> None:

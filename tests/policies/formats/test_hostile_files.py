@@ -418,15 +418,58 @@ class TestLimitsBeforeWork:
         assert memory_used() - before < 100 << 20
 
     def test_a_file_of_another_format_is_not_run_as_onnx(self, tmp_path: Path) -> None:
-        options = onnxruntime.SessionOptions()
-        options.optimized_model_filepath = str(tmp_path / "model.ort")
-        options.add_session_config_entry("session.save_model_format", "ORT")
-        made = graph([helper.make_node("Relu", ["x"], ["y"])]).SerializeToString()
-        onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
-        content = (tmp_path / "model.ort").read_bytes()
+        content = in_the_runtimes_own_format(tmp_path / "model.ort")
         assert onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).get_inputs()
         with pytest.raises(Exception, match="INVALID_PROTOBUF"):
             open_session(content)
+
+    def test_a_file_that_is_empty_for_the_check_and_a_network_for_the_runtime_is_refused(
+        self, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "both.onnx"
+        path.write_bytes(polyglot(in_the_runtimes_own_format(tmp_path / "model.ort")))
+        assert not onnx.load(str(path)).graph.node
+        assert onnxruntime.InferenceSession(
+            path.read_bytes(), providers=["CPUExecutionProvider"]
+        ).get_inputs()
+        message = str(refusal_of(f"onnx:{path}"))
+        assert str(path) in message
+        assert "trust=yes" not in message
+
+
+def in_the_runtimes_own_format(path: Path) -> bytes:
+    """A network of one operator in the format of ONNX Runtime, which is not ONNX."""
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(path)
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    made = graph([helper.make_node("Relu", ["x"], ["y"])]).SerializeToString()
+    onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
+    return path.read_bytes()
+
+
+def polyglot(own: bytes) -> bytes:
+    """The runtime's own format, in which a reader of ONNX sees an empty network and unknown fields.
+
+    Its first eight bytes are the place of a table and a mark. For the other reader they are field 15 with the value 0,
+    and fields of 1 and of 84 bytes, after which a long one hides the rest.
+    """
+
+    def number(at: int) -> int:
+        return int.from_bytes(own[at : at + 4], "little", signed=True)
+
+    start = number(0)
+    fields = start - number(start)
+    place = 0x017A0078
+    shift = place + 1024 - place % 16
+    made = bytearray(shift + len(own))
+    made[:8] = place.to_bytes(4, "little") + own[4:8]
+    made[shift + 8 :] = own[8:]
+    made[place : place + 4] = (place - fields - shift).to_bytes(4, "little", signed=True)
+    for at in range(4, int.from_bytes(own[fields + 2 : fields + 4], "little"), 4):
+        made[place + at : place + at + 4] = (number(start + at) + start + shift - place).to_bytes(4, "little")
+    rest = len(made) - 96
+    made[91:96] = bytes([0x7A, *(rest >> 7 * n & 0x7F | (0x80 if n < 3 else 0) for n in range(4))])
+    return bytes(made)
 
 
 def test_what_our_schema_of_onnx_does_not_know_does_not_reach_the_runtime(tmp_path: Path) -> None:

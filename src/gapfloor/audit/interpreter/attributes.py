@@ -202,16 +202,18 @@ def _of_instance(
             return evaluator.returns(evaluator.bound_frame(method, None, frame, item))
         receiver = None if method.has_decorator("staticmethod") else item
         bound = Alternative(v.Callable(method, receiver, value.init.parent if value.init else None))
-        return _replaced_method(evaluator, name, frame) or (bound,)
-    if name == "training" and classes.is_network(value.info):
+        for module, other in evaluator.index.outside_assignments(name, frame.chain()[0].module)[:1]:
+            bound = Alternative(v.Unknown(f"{name}, replaced at {module.path}:{other.lineno}"))
+        return (bound,)
+    if name == "training" and classes.is_a(value.info, "network"):
         return (mode_of(evaluator, frame),)
-    if name in _CENTRES and classes.is_distribution(value.info):
+    if name in _CENTRES and classes.is_a(value.info, "distribution"):
         return (Alternative(v.Action("argmax", node, frame, True)),)
     if is_settings_class(value.info.node):
         return setting(evaluator, name, v.Namespace(fields=value.info), node, frame)
     found = _assigned(evaluator, item, value, name, frame)
     found = found or list(_class_level(evaluator, value.info, name))
-    if classes.is_set_by_name(value.info) or (not found and _SETTINGS.search(value.info.name)):
+    if classes.is_a(value.info, "set by name") or (not found and _SETTINGS.search(value.info.name)):
         option = setting(evaluator, name, v.Namespace(), node, frame)
         found.extend(one for one in option if isinstance(one.value, v.KnownValue))
     found.extend(_from_outside(evaluator, name, frame, value))
@@ -325,15 +327,6 @@ def _frame_of_method(
     if here is not None:
         return here
     return evaluator.bound_frame(method, None, evaluator.module_frame(method.module), item)
-
-
-def _replaced_method(evaluator: Evaluator, name: str, frame: Frame) -> Alternatives:
-    """A method that code outside the class replaces: `agent.act = other`."""
-    places = evaluator.index.outside_assignments(name, frame.chain()[0].module)
-    return tuple(
-        Alternative(v.Unknown(f"{name}, replaced at {module.path}:{value.lineno}"))
-        for module, value in places[:1]
-    )
 
 
 def _from_outside(evaluator: Evaluator, name: str, frame: Frame, value: v.Instance) -> list[Alternative]:

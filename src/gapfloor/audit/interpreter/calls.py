@@ -169,8 +169,11 @@ def fits(function: FunctionInfo, call: ast.Call) -> bool:
 def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
     """What a call gives back."""
     function = call.func
+    found: list[Alternative] = []
     if isinstance(function, ast.Attribute):
-        return _method_call(evaluator, call, function, frame)
+        for base in evaluator.evaluate(function.value, frame):
+            found.extend(one.after(base) for one in _method_of(evaluator, base, call, function, frame))
+        return tuple(found)
     if isinstance(function, ast.Name) and function.id == "super":
         home = next(
             (one for one in (frame, frame.parent) if one and one.function and one.function.owner), None
@@ -180,7 +183,6 @@ def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alterna
             return (Alternative(v.SuperOf(owner, home.receiver)),)
     if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
         return _getattr(evaluator, call, frame)
-    found: list[Alternative] = []
     for target in evaluator.evaluate(function, frame):
         found.extend(one.after(target) for one in call_value(evaluator, target, call, frame))
     return tuple(found)
@@ -211,7 +213,7 @@ def call_value(evaluator: Evaluator, target: Alternative, call: ast.Call, frame:
                 if method is not None:
                     bound = v.Callable(method, target, value.init.parent if value.init else None)
                     return _call_function(evaluator, bound, call, frame)
-            if evaluator.classes.is_environment(value.info):
+            if evaluator.classes.is_a(value.info, "environment"):
                 return (Alternative(v.Unknown(describe(call))),)
             bases = evaluator.classes.external_bases(value.info)
             if any(is_deterministic_function(base) for base in bases):
@@ -243,26 +245,7 @@ def _call_function(
     if function.has_decorator("contextmanager", "abstractmethod"):
         return (Alternative(v.Unknown(f"{function.name}()")),)
     inner = evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
-    found = evaluator.returns(inner)
-    receiver = value.receiver.value if value.receiver else None
-    if isinstance(receiver, v.Instance) and receiver.made_at is None and is_stub(function) and function.owner:
-        found = _of_subclasses(evaluator, value, call, frame) or found
-    return found
-
-
-def _of_subclasses(
-    evaluator: Evaluator, value: v.Callable, call: ast.Call | None, frame: Frame
-) -> Alternatives:
-    """A stub of a base class stands for what its subclasses do."""
-    assert value.function.owner is not None
-    found: list[Alternative] = []
-    for info in evaluator.classes.subclasses(value.function.owner)[:MOST_CANDIDATES]:
-        method = info.methods.get(value.function.name)
-        if method is not None and not is_stub(method):
-            bound = v.Callable(method, Alternative(v.Instance(info)))
-            doubt = f"which subclass of {value.function.owner.name} acts is not known"
-            found.extend(one.doubting(doubt) for one in _call_function(evaluator, bound, call, frame))
-    return tuple(found)
+    return evaluator.returns(inner)
 
 
 def is_stub(function: FunctionInfo) -> bool:
@@ -280,7 +263,7 @@ def construct(evaluator: Evaluator, value: v.Class, call: ast.Call, frame: Frame
     """The object that calling a class makes; an environment stays one through its wrappers."""
     info = value.info
     init = evaluator.classes.method(info, "__init__")
-    if evaluator.classes.is_environment(info):
+    if evaluator.classes.is_a(info, "environment"):
         for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
             inner = environments_of(evaluator, given, frame)
             if inner:
@@ -289,7 +272,10 @@ def construct(evaluator: Evaluator, value: v.Class, call: ast.Call, frame: Frame
                     for one in inner
                     if isinstance(one.value, v.Environment)
                 )
-        if init is not None and _takes_environment(init):
+        names = (
+            [] if init is None else [arg.arg for arg in [*init.node.args.args, *init.node.args.kwonlyargs]]
+        )
+        if any(re.fullmatch(r"v?envs?|vec_env|environment", name) for name in names):
             return (Alternative(v.Unknown(f"{info.name}(env)")),)
         return (Alternative(v.Environment(info.name, call, frame, info)),)
     if is_settings_class(info.node) and init is None:
@@ -302,12 +288,6 @@ def construct(evaluator: Evaluator, value: v.Class, call: ast.Call, frame: Frame
         made = replace(made, init=inner_frame)
         inner_frame.receiver = Alternative(made)
     return (Alternative(made),)
-
-
-def _takes_environment(init: FunctionInfo) -> bool:
-    arguments = init.node.args
-    names = [arg.arg for arg in [*arguments.args, *arguments.kwonlyargs]]
-    return any(re.fullmatch(r"v?envs?|vec_env|environment", name) for name in names)
 
 
 def environments_of(evaluator: Evaluator, given: ast.expr, frame: Frame) -> Alternatives:
@@ -342,13 +322,6 @@ def as_environments(
     return [one.after(item) for one in found]
 
 
-def _method_call(evaluator: Evaluator, call: ast.Call, function: ast.Attribute, frame: Frame) -> Alternatives:
-    found: list[Alternative] = []
-    for base in evaluator.evaluate(function.value, frame):
-        found.extend(one.after(base) for one in _method_of(evaluator, base, call, function, frame))
-    return tuple(found)
-
-
 def _method_of(
     evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
 ) -> Alternatives:
@@ -370,13 +343,18 @@ def _method_of(
         if name in OBSERVING:
             return (Alternative(v.Computed(call, frame, is_observed=True)),)
         return (Alternative(v.Unknown(describe(call), is_neutral=name.startswith(("get", "observation")))),)
-    if isinstance(value, v.Sequence | v.Mapping) and name in ("copy", "values", "items"):
+    if isinstance(value, v.Sequence | v.Mapping) and (
+        name in ("values", "items") or library.SHAPING.search(name)
+    ):
         return (base,)
     if isinstance(value, v.KnownValue) and value.value is not None:
         return (base,) if name in SAME_OBJECT else (Alternative(v.Unknown(describe(call), is_neutral=True)),)
     is_own = isinstance(value, v.Instance) and evaluator.classes.method(value.info, name) is not None
     if name in SAME_OBJECT and isinstance(value, v.Instance) and not is_own:
         return (base,)
+    is_flax = isinstance(value, v.Instance) and not is_own and len(call.args) > 1
+    if is_flax and name == "apply" and not any(keyword.arg == "method" for keyword in call.keywords):
+        return call_value(evaluator, base, _without_parameters(call), frame)
     found: list[Alternative] = []
     if not isinstance(
         value, v.Unknown | v.ExternalObject | v.Computed | v.Noise | v.External | v.Sequence | v.Mapping
@@ -397,9 +375,19 @@ def _method_of(
             for one in call_value(evaluator, target, call, frame)
         ]
     is_drawn = any(isinstance(item.value, v.Action) for item in found)
-    if isinstance(value, v.Instance) and evaluator.classes.is_distribution(value.info) and not is_drawn:
+    if isinstance(value, v.Instance) and evaluator.classes.is_a(value.info, "distribution") and not is_drawn:
         found = [] if name in library.DRAWS | library.MAXIMA else found
     return tuple(found) if found else library.primitive_method(evaluator, base, call, function, frame)
+
+
+def _without_parameters(call: ast.Call) -> ast.Call:
+    """`module.apply(parameters, x)` of flax as the call `module(x)`."""
+    kept: ast.Call | None = getattr(call, "_applied", None)
+    if kept is None:
+        given = [keyword for keyword in call.keywords if keyword.arg not in ("rngs", "mutable")]
+        kept = ast.copy_location(ast.Call(call.func, call.args[1:], given), call)
+        call._applied = kept  # type: ignore[attr-defined]
+    return kept
 
 
 def _get(evaluator: Evaluator, value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:
@@ -427,7 +415,7 @@ def by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Al
         function
         for function in evaluator.index.functions_by_name.get(name, [])
         if function.owner is not None
-        and not evaluator.classes.is_environment(function.owner)
+        and not evaluator.classes.is_a(function.owner, "environment")
         and may_enter(function, frame)
         and fits(function, call)
         and not is_stub(function)

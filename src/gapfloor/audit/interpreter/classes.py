@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ DISTRIBUTION = re.compile(
     r"^probs?$|squashed|boltzmann",
     re.IGNORECASE,
 )
+_OTHER_STEPPER = re.compile(r"agent|actor|polic|learner|tracker|accumulator|optim|sched", re.IGNORECASE)
+_SPACES = words("spaces")
+_TRANSITIONS = words("transitions")
+Kind = Literal["environment", "network", "distribution", "set by name"]
 _NETWORK = frozenset({"Module", "Model", "Layer", "Sequential", "RNNCell"})
 
 
@@ -27,7 +32,6 @@ class Classes:
         self._evaluator = evaluator
         self._mro: dict[int, list[ClassInfo | str]] = {}
         self._kinds: dict[tuple[int, str], bool] = {}
-        self._subclasses: dict[int, list[ClassInfo]] | None = None
 
     def mro(self, info: ClassInfo) -> list[ClassInfo | str]:
         """The class and its bases, depth first; external ones by name."""
@@ -59,40 +63,18 @@ class Classes:
             is_past = is_past or item is after
         return None
 
-    def subclasses(self, info: ClassInfo) -> list[ClassInfo]:
-        """The classes of the repository that inherit from a class, directly or not."""
-        if self._subclasses is None:
-            self._subclasses = {}
-            for module in self._evaluator.index.modules.values():
-                for item in module.classes.values():
-                    for base in self.own(item)[1:]:
-                        self._subclasses.setdefault(id(base), []).append(item)
-        return self._subclasses.get(id(info), [])
+    def is_a(self, info: ClassInfo, kind: Kind) -> bool:
+        """Whether objects of the class are environments (or wrap them), networks or a library's distributions.
 
-    def is_environment(self, info: ClassInfo) -> bool:
-        """Whether objects of the class are environments or wrap them."""
-        return self._kind(info, "environment")
-
-    def is_network(self, info: ClassInfo) -> bool:
-        """Whether objects of the class are networks, which have a training mode and are called."""
-        return self._kind(info, "network")
-
-    def is_distribution(self, info: ClassInfo) -> bool:
-        """Whether objects of the class are distributions of a library."""
-        return self._kind(info, "distribution")
-
-    def is_set_by_name(self, info: ClassInfo) -> bool:
-        """Whether attributes are set from names at run time, so that a setting may be one of them."""
-        return self._kind(info, "set by name")
-
-    def _kind(self, info: ClassInfo, kind: str) -> bool:
+        Attributes of an object that is `set by name` come from names at run time, so that a setting may be one of them.
+        """
         key = (id(info), kind)
         if key not in self._kinds:
             self._kinds[key] = False
             self._kinds[key] = self._decide(info, kind)
         return self._kinds[key]
 
-    def _decide(self, info: ClassInfo, kind: str) -> bool:
+    def _decide(self, info: ClassInfo, kind: Kind) -> bool:
         bases = [base.rsplit(".", 1)[-1] for base in self.external_bases(info)]
         own = self.own(info)
         if kind == "network":
@@ -116,4 +98,27 @@ class Classes:
         is_named = any(_ENVIRONMENT_BASE.search(item.name) for item in own)
         # An environment may be reset to a level only; other objects have resets of their own (of noise, of weights).
         resets = {name for name in names if name == "reset" or (is_named and name.startswith("reset_"))}
-        return bool(resets) and bool(names & {"step", "step_wait", "step_async"})
+        steps = [item.methods[name] for item in own for name in ("step", "step_wait") if name in item.methods]
+        if is_named or not resets or any(_OTHER_STEPPER.search(item.name) for item in own):
+            return is_named and bool(resets and steps)
+        # Agents and trackers have `reset` and `step` too: an environment has spaces, or its step gives a transition.
+        return any(map(_gives_transition, steps)) or (bool(steps) and _has_spaces(own))
+
+
+def _gives_transition(step: FunctionInfo) -> bool:
+    """Whether a step gives back what an environment gives: observation, reward and end, or a library's time step."""
+    given = [node.value for node in own_nodes(step.node) if isinstance(node, ast.Return)]
+    return any(
+        (isinstance(one, ast.Tuple) and len(one.elts) >= 3) or (one and last_name(one) in _TRANSITIONS)
+        for one in given
+    )
+
+
+def _has_spaces(own: list[ClassInfo]) -> bool:
+    """Whether a class says which actions or observations there are."""
+    return any(
+        getattr(node, "attr", getattr(node, "name", getattr(node, "id", ""))) in _SPACES
+        for item in own
+        for scope in (item.node, *(method.node for method in item.methods.values()))
+        for node in own_nodes(scope)
+    )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.values import Alternative, Frame
-from gapfloor.audit.reading.index import last_name
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -34,8 +33,6 @@ def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | No
         return None, []
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         return _of_class(evaluator, test, frame), []
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and _compares_texts(test):
-        return _of_text(evaluator, test, test.func, frame)
     alternatives = evaluator.evaluate(test, frame)
     truths = {_truthiness(item.value) for item in alternatives}
     if len(truths) == 1:
@@ -58,25 +55,6 @@ def _of_class(evaluator: Evaluator, test: ast.Call, frame: Frame) -> bool | None
         for one in found
     }
     return answers.pop() if len(answers) == 1 else None
-
-
-def _compares_texts(test: ast.Call) -> bool:
-    return last_name(test.func) in ("startswith", "endswith") and len(test.args) == 1
-
-
-def _of_text(
-    evaluator: Evaluator, test: ast.Call, method: ast.Attribute, frame: Frame
-) -> tuple[bool | None, list[Alternative]]:
-    """Whether `name.startswith("dqn")` holds, where both texts are known."""
-    left = evaluator.evaluate(method.value, frame)
-    right = evaluator.evaluate(test.args[0], frame)
-    answers = set()
-    for one in left:
-        for other in right:
-            texts = [_plain(item.value)[1] for item in (one, other)]
-            is_text = all(isinstance(text, str) for text in texts)
-            answers.add(bool(getattr(texts[0], method.attr)(texts[1])) if is_text else None)
-    return (answers.pop() if len(answers) == 1 else None), list(left)
 
 
 def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
@@ -103,7 +81,9 @@ def _of_comparison(
 
 def _truthiness(value: v.Value) -> bool | None:
     if isinstance(value, v.KnownValue):
-        return _plain_truth(value.value)
+        # A string that spells a number or a truth value was probably meant as one: do not guess.
+        is_spelt = isinstance(value.value, str) and value.value.strip().lower() in _SPELT
+        return None if is_spelt else bool(value.value)
     if isinstance(value, v.Environment | v.Instance | v.Callable | v.Class | v.Module):
         return True
     if isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1][:1].isupper():
@@ -126,13 +106,6 @@ def _compare_noise(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | Non
     if not isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         return None
     return (number >= 1) if is_below else (number <= 0)
-
-
-def _plain_truth(value: object) -> bool | None:
-    # A string that spells a number or a truth value was probably meant as one: do not guess.
-    if isinstance(value, str) and value.strip().lower() in _SPELT:
-        return None
-    return bool(value)
 
 
 def _plain(value: v.Value) -> tuple[bool, Any]:

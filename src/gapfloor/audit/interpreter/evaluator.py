@@ -62,11 +62,6 @@ class Evaluator:
         """Whether the budget of this chain, or of the scan, ran out."""
         return self.steps > MOST_STEPS or self.steps - self._spent_before > MOST_STEPS_OF_A_CHAIN
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether the whole scan's budget ran out."""
-        return self.steps > MOST_STEPS
-
     def module_frame(self, module: ModuleInfo) -> Frame:
         """The frame of a module's own body."""
         return self._module_frames.setdefault(module.path, Frame(module=module))

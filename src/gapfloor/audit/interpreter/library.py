@@ -18,9 +18,10 @@ from gapfloor.audit.interpreter.facts import (
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
+    table,
     words,
 )
-from gapfloor.audit.interpreter.operators import RANKINGS, combine, innermost
+from gapfloor.audit.interpreter.operators import RANKINGS, RECORDED, combine, innermost
 from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import last_name, names_in
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
 
 Alternatives = tuple[Alternative, ...]
-DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial"})
+DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial", "sample_and_log_prob"})
 MAXIMA = frozenset({"argmax", "mode"})
 _NOT_A_POLICY = re.compile(
     r"buffer|memory|replay|sampler|storage|dataset|rollout|random$|^rng|_rng|prior|level|task|goal|noise|queue|loader",
     re.IGNORECASE,
 )
-_SHAPING = re.compile(
+SHAPING = re.compile(
     r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
     r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|"
     r"rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose|^split$|^chunk$|^unbind$|^narrow$|softmax$|"
@@ -96,8 +97,11 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     if name == "map" and len(call.args) > 1:
         return evaluator.evaluate(call.args[1], frame)
     rule = draw_of_function(name, call)
+    if rule == "argmax" and first is not None:
+        values = evaluator.evaluate(first, frame)
+        return tuple(_maximum(item, first, call, frame).after(item) for item in values)
     if rule is not None:
-        return _drawn(evaluator, rule, call, frame)
+        return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     if _ENVIRONMENT_WORD.search(name):
         for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
             inner = calls.environments_of(evaluator, one, frame)
@@ -105,7 +109,7 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
                 return inner
     if _ENVIRONMENT_MAKER.search(name) and "." in name:
         return (Alternative(v.Environment(name, call, frame)),)
-    if _SHAPING.search(last) and first is not None:
+    if SHAPING.search(last) and first is not None:
         through = _passes_through(evaluator, call, frame)
         if through:
             return through
@@ -156,53 +160,24 @@ def draw_of_function(name: str, call: ast.Call) -> str | None:
     return "random" if is_uniform and ("random" in name or "torch" in name) else None
 
 
-def _drawn(evaluator: Evaluator, rule: str, call: ast.Call, frame: Frame) -> Alternatives:
-    if rule == "argmax" and call.args:
-        found = evaluator.evaluate(call.args[0], frame)
-        return tuple(_maximum(item, call.args[0], call, frame).after(item) for item in found)
-    return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
-
-
 def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Frame) -> Alternative:
     """The maximum of what a policy gave; the maximum of something that carries noise is a draw, or noisy."""
-    value = base.value
-    if isinstance(value, v.Noise | v.Action):
-        is_draw = isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential")
-        is_draw = (
-            is_draw
-            or _is_gumbel(maximised, frame)
-            or (isinstance(value, v.Action) and value.rule == "sampled")
-        )
-        if isinstance(value, v.Noise) or value.rule in ("sampled", "noisy"):
-            return Alternative(v.Action("sampled" if is_draw else "noisy", call, frame, is_draw))
-    if _is_gumbel(maximised, frame):
-        return Alternative(v.Action("sampled", call, frame, True))
-    noisy = any(_NOISE_WORD.search(name) for name in names_in(maximised)) and not isinstance(
-        value, v.Computed
+    value, names = base.value, names_in(maximised)
+    is_named = any(map(_NOISE_WORD.search, names))
+    is_noisy = isinstance(value, v.Noise) or (
+        isinstance(value, v.Action) and value.rule in ("sampled", "noisy")
     )
+    # Two logarithms of noise (the Gumbel trick) and the place in a running sum are draws.
+    logs = sum(isinstance(node, ast.Call) and last_name(node) == "log" for node in ast.walk(maximised))
+    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names)
+    is_draw = (is_inverse and is_named) or (logs >= 2 and (is_named or is_noisy))
+    is_draw = is_draw or (isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential"))
+    is_draw = is_draw or (isinstance(value, v.Action) and value.rule == "sampled")
+    if is_draw or is_noisy:
+        return Alternative(v.Action("sampled" if is_draw else "noisy", call, frame, is_draw))
     item = Alternative(v.Action("argmax", call, frame))
-    return item.doubting("what is maximised is named like noise") if noisy else item
-
-
-def _is_gumbel(expression: ast.AST, frame: Frame) -> bool:
-    logs = sum(isinstance(node, ast.Call) and last_name(node) == "log" for node in ast.walk(expression))
-    names = names_in(expression)
-    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names) and any(map(_NOISE_WORD.search, names))
-    return is_inverse or (logs >= 2 and any(map(_NOISE_WORD.search, names | _named(names, frame))))
-
-
-def _named(names: set[str], frame: Frame) -> set[str]:
-    """The names in what a scope assigns to the given ones."""
-    from gapfloor.audit.reading.index import own_nodes
-
-    return {
-        inner
-        for node in own_nodes(frame.scope)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and target.id in names
-        for inner in names_in(node.value)
-    }
+    is_doubtful = is_named and not isinstance(value, v.Computed)
+    return item.doubting("what is maximised is named like noise") if is_doubtful else item
 
 
 def computed(
@@ -215,7 +190,7 @@ def computed(
         isinstance(item.value, v.Action) or (isinstance(item.value, v.Computed) and item.value.is_observed)
         for item in operands[0]
     )
-    if settled and operands[0] and _SHAPING.search(last_name(call.func)):
+    if settled and operands[0] and SHAPING.search(last_name(call.func)):
         # Bounds, shapes and devices do not change how the first argument was chosen, unless they are random.
         rest = [
             one for one in operands[1:] if any(isinstance(item.value, v.Action | v.Noise) for item in one)
@@ -412,6 +387,12 @@ def primitive_method(
         if name == "mode":
             return (Alternative(v.Action("argmax", call, frame, True)),)
         return (_maximum(base, function.value, call, frame),)
+    is_named = DISTRIBUTION.search(last_name(function.value)) and isinstance(
+        value, v.Unknown | v.ExternalObject
+    )
+    if name == "mean" and is_named and not call.args and not call.keywords:
+        doubt = f"what {describe(function.value)} is cannot be read; it is named like a distribution"
+        return (Alternative(v.Action("argmax", call, frame, True)).doubting(doubt),)
     if name in RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     receiver = kind or describe(function.value)
@@ -431,7 +412,7 @@ def primitive_method(
         return (base,)
     if isinstance(value, v.Computed):
         return computed(evaluator, call, frame, (base,))
-    if _SHAPING.search(name):
+    if SHAPING.search(name):
         through = _passes_through(evaluator, call, frame)
         if through:
             return through
@@ -444,11 +425,15 @@ def primitive_method(
     if is_library and is_deterministic_function(kind.split("()")[0]):
         return computed(evaluator, call, frame, is_network=name in ("apply", "forward", "predict"))
     if isinstance(value, v.Unknown | v.ExternalObject):
-        found = calls.by_name(evaluator, name, call, frame) or _by_flag(call, frame)
+        found = calls.by_name(evaluator, name, call, frame)
+        if not any(isinstance(item.value, v.Action) for item in found):
+            found = _by_flag(call, frame) or found
         if found:
             return found
         if isinstance(value, v.ExternalObject) and not value.name.startswith("?"):
             return (Alternative(v.ExternalObject(f"{value.name}().{name}", call, frame)),)
+        if value == RECORDED:
+            return (base,)
         text = value.text if isinstance(value, v.Unknown) else value.name
         is_data = isinstance(value, v.Unknown) and value.is_neutral
         return (Alternative(v.Unknown(f"{text}.{name}()", is_neutral=is_data)),)
@@ -466,9 +451,12 @@ def _draw(
 ) -> Alternatives:
     """`.sample()`: of a distribution the policy's draw, of a space a random action, of a buffer neither."""
     name = last_name(function.value)
+    chooser = table("functions")["choosers"].get(kind.rsplit(".", 1)[-1])
+    if chooser is not None:
+        return (Alternative(v.Action(chooser, call, frame)),)
     if is_distribution or isinstance(base.value, v.Instance):
         return (Alternative(v.Action("sampled", call, frame, True)),)
-    if re.search(r"space$", name, re.IGNORECASE):
+    if re.search(r"space$", name, re.IGNORECASE) or ".spaces." in kind:
         return (Alternative(v.Action("random", call, frame)),)
     if name and _NOT_A_POLICY.search(name):
         return (Alternative(v.Unknown(describe(call))),)

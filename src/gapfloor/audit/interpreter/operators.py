@@ -143,12 +143,6 @@ def arithmetic(evaluator: Evaluator, node: ast.BinOp, frame: Frame) -> Alternati
             value = mask[0].value if len(mask) == 1 else None
             if isinstance(value, v.KnownValue) and value.value in (0, 1) and not isinstance(value.value, str):
                 return other if value.value else (replace(mask[0], value=v.KnownValue(0)),)
-            if isinstance(value, v.Noise) and value.kind in ("mask", "no mask"):
-                assert isinstance(value.node, ast.expr)
-                guard = v.Guard(value.node, value.kind == "mask", value.frame)
-                return tuple(item.under(guard) for item in other)
-    if isinstance(node.op, ast.Add | ast.BitOr) and _excludes(left, right):
-        return (*left, *right)  # mask * one + (1 - mask) * other
     if isinstance(node.op, ast.Add) and all(isinstance(item.value, v.Sequence) for item in (*left, *right)):
         return (*left, *right)  # lists that are joined
     return combine([_opened(evaluator, left), _opened(evaluator, right)], node, frame)
@@ -170,9 +164,6 @@ def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alterna
     if len(left) != 1 or len(right) != 1:
         return None
     one, other = left[0].value, right[0].value
-    is_complement = isinstance(node.op, ast.Sub) and isinstance(one, v.KnownValue) and one.value == 1
-    if is_complement and isinstance(other, v.Noise) and other.kind in ("mask", "no mask"):
-        return replace(right[0], value=_opposite(other))
     function = _OPERATORS.get(type(node.op))
     if not isinstance(one, v.KnownValue) or not isinstance(other, v.KnownValue) or function is None:
         return None
@@ -189,22 +180,6 @@ def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alterna
     return Alternative(v.KnownValue(result), guards, marks, origin, doubts)
 
 
-def _opposite(value: v.Noise) -> v.Noise:
-    return replace(value, kind="no mask" if value.kind == "mask" else "mask")
-
-
-def _excludes(left: Alternatives, right: Alternatives) -> bool:
-    """Whether each alternative of one side is ruled out by the condition of every one of the other."""
-    pairs = [
-        tuple({id(guard.test): guard.holds for guard in item.guards} for item in (one, other))
-        for one in left
-        for other in right
-    ]
-    return bool(pairs) and all(
-        any(first.get(key, holds) != holds for key, holds in second.items()) for first, second in pairs
-    )
-
-
 def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternatives:
     """The value of a comparison, a negation, `and` or `or`."""
     if isinstance(node, ast.BoolOp):
@@ -217,13 +192,11 @@ def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternati
         return (Alternative(v.KnownValue(number), origin="literal"),)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         found = evaluator.evaluate(node.operand, frame)
-        if isinstance(node.op, ast.Invert) and len(found) == 1 and isinstance(found[0].value, v.Noise):
-            return (replace(found[0], value=_opposite(found[0].value)),)
         return combine([found], node, frame)
     known, used = evaluator.truth(node, frame)
     if known is None:
         if any(isinstance(item.value, v.Noise) for item in used):
-            return (Alternative(v.Noise("mask", node, frame)),)
+            return (Alternative(v.Noise("other", node, frame)),)
         return combine([tuple(used)], node, frame) if used else (Alternative(v.Unknown(describe(node))),)
     origins = [item.origin for item in used if item.origin]
     marks = tuple(dict.fromkeys(mark for item in used for mark in item.marks))
@@ -436,7 +409,8 @@ def _stored(
     if key is not None and evaluator.truth(key, frame)[0] is None and is_random(evaluator, key, frame):
         guards.append(v.Guard(key, True, frame))
     stored = [one.under(*guards) for one in evaluator.evaluate(expression, frame)]
-    kept = [one for one in stored if isinstance(one.value, v.Action | v.Computed | v.Unknown)]
+    acting = (v.Action, v.Computed, v.Unknown, v.ExternalObject)
+    kept = [one for one in stored if isinstance(one.value, acting)]
     # An array that was only made holds nothing yet.
     filled = [item for item in plain if not isinstance(item.value, v.Computed) or item.value.is_observed]
     return [*result, *(filled if kept else plain), *kept]

@@ -133,22 +133,14 @@ def _branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tupl
         parent = module.parents[node]
         branch = ""
         if isinstance(parent, ast.If | _LOOPS | ast.Try):
-            branch = _branch_of(parent, node)
+            parts = ("body", "orelse", "handlers", "finalbody")
+            branch = next((one for one in parts if any(kid is node for kid in getattr(parent, one, ()))), "")
         elif isinstance(parent, ast.IfExp):
             branch = "body" if node is parent.body else "orelse" if node is parent.orelse else ""
-        elif isinstance(parent, ast.ExceptHandler):
-            branch = ""
         if branch:
             path.append((parent, branch))
         node = parent
     return path[::-1]
-
-
-def _branch_of(parent: ast.AST, node: ast.AST) -> str:
-    for branch in ("body", "orelse", "handlers", "finalbody"):
-        if any(child is node for child in getattr(parent, branch, ())):
-            return branch
-    return ""
 
 
 def reaching(

@@ -172,7 +172,8 @@ def as_markdown(result: ScanResult) -> str:
         lines += ["Lines that speak of an evaluation:", ""]
         lines += [f"- {_quoted(hint, result.texts)}" for hint in result.hints[:8]] + [""]
     lines += ["## Verdict", "", *_verdict_lines(result, chosen), ""]
-    reasons = list(dict.fromkeys(text for path in chosen for text in (*path.doubts, *_causes(path))))
+    causes = [text for path in chosen if path.rule == "unresolved" for text in path.candidates[:4]]
+    reasons = list(dict.fromkeys([*(text for path in chosen for text in path.doubts), *causes]))
     if reasons:
         lines += ["Assumed, or not known:", "", *(f"- {escape_markdown(text)}" for text in reasons[:8]), ""]
     if result.inert_flags:
@@ -192,10 +193,6 @@ def as_markdown(result: ScanResult) -> str:
         ]
         lines += [f"- and {len(result.unread) - 40} more"] if len(result.unread) > 40 else []
     return "\n".join(lines) + "\n"
-
-
-def _causes(path: EvaluationPath) -> list[str]:
-    return [text for text in path.candidates if path.rule == "unresolved"][:4]
 
 
 def _listed(names: list[str]) -> str:

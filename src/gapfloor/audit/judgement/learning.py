@@ -157,7 +157,11 @@ class Updates:
     def _of_call(self, call: ast.Call, frame: Frame, depth: int) -> str:
         name = _called_name(call, frame.module)
         receiver = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-        is_named = bool(_LEARNS.search(name) and (call.args or call.keywords)) and not _is_mode(call)
+        # `net.train()` and `net.train(False)` switch a mode.
+        is_mode = (
+            name == "train" and all(isinstance(one, ast.Constant) for one in call.args) and not call.keywords
+        )
+        is_named = bool(_LEARNS.search(name) and (call.args or call.keywords)) and not is_mode
         is_named = is_named and not _NO_LEARNER.search(receiver)
         is_object = "__call__" in self.names and isinstance(call.func, ast.Name)
         given = [*call.args, *(item.value for item in call.keywords)] if name in _CONTROL else []
@@ -216,12 +220,6 @@ def _called_name(call: ast.Call, module: ModuleInfo) -> str:
     return module.imports.get(name, name).rsplit(".", 1)[-1] if isinstance(call.func, ast.Name) else name
 
 
-def _is_mode(call: ast.Call) -> bool:
-    """`net.train()` switches a mode."""
-    constant = all(isinstance(item, ast.Constant) for item in call.args)
-    return last_name(call.func) in ("train", "eval") and constant and not call.keywords
-
-
 def decide_role(updates: Updates, play: Play) -> Role:
     """What one play is for."""
     site, frame = play.site, play.frame
@@ -261,7 +259,8 @@ def decide_role(updates: Updates, play: Play) -> Role:
         role.is_proved = False
         role.doubts.add(f"whether {describe(call)} changes weights is not known")
     else:
-        learner = _collects_for(updates, play, keeps)
+        # Outside any learning loop it may collect what the same script learns from.
+        learner = keeps and any(updates.status(one.scope, one)[0] != "no" for one in chain)
         role.kind = "rollout" if learner and role.score < 3 else "evaluation"
         role.is_proved = not keeps and not learns
     loads = [node for node in around if isinstance(node, ast.Call) and last_name(node.func) in _LOADING]
@@ -422,11 +421,3 @@ def _call_flags(play: Play) -> list[str]:
             if last_name(node.func) == "eval" and isinstance(node.func, ast.Attribute) and not node.args:
                 found.append("eval()")
     return found
-
-
-def _collects_for(updates: Updates, play: Play, keeps: bool) -> bool:
-    """Whether a step outside any learning loop collects what the same script learns from."""
-    chain = play.frame.chain()
-    if not keeps:
-        return False
-    return any(updates.status(one.scope, one)[0] != "no" for one in chain)

@@ -13,9 +13,8 @@ from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import argument, keyword_bindings
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import find_environment
-from gapfloor.audit.interpreter.options import literal
-from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import names_in
+from gapfloor.audit.interpreter.values import Alternative, Mark, describe
+from gapfloor.audit.reading.index import plain_names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
@@ -31,7 +30,6 @@ _SPLIT = re.compile(
     re.IGNORECASE,
 )
 _FACTORY = re.compile(r"(make|create|build|get|init|load)\w*env|env\w*(fn|factory)", re.IGNORECASE)
-_RANK = re.compile(r"rank|worker|mpi|test_env|comm", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +40,6 @@ class PlayedLevels:
     key: tuple[object, ...]
     text: str
     marks: tuple[Mark, ...]
-    guards: tuple[v.Guard, ...] = ()
-    is_by_rank: bool = False
-    """Whether the choice between sets is made by the process's rank."""
     doubts: frozenset[str] = frozenset()
     constructor: str = ""
     """The constructor call as it is written, for the evidence table."""
@@ -66,43 +61,18 @@ def level_sets(evaluator: Evaluator, item: Alternative) -> list[PlayedLevels]:
     if counts is None:
         given = _given_arguments(evaluator, environment)
         if given is None:
-            return [PlayedLevels("unknown", (), "not known", (made,), (), False, doubts, shown)]
+            return [PlayedLevels("unknown", (), "not known", (made,), doubts, shown)]
         key: tuple[object, ...] = (environment.name, *sorted(given.items()))
-        return [PlayedLevels("none", key, "no levels", (made,), (), False, doubts, shown)]
+        return [PlayedLevels("none", key, "no levels", (made,), doubts, shown)]
     start = _start(evaluator, environment)
     found = []
     for one in counts:
-        ranks = [mark for guard in one.guards for mark in _rank_marks(evaluator, guard)]
-        by_rank = bool(ranks)
-        if not by_rank and evaluator.is_unlikely(one):
+        if evaluator.is_unlikely(one):
             continue
         kind, levels, text = _classify(one, start)
-        marks = (made, *one.marks, *ranks)
-        found.append(PlayedLevels(kind, levels, text, marks, one.guards, by_rank, doubts | one.doubts, shown))
-    return _distinct(found)
-
-
-def _rank_marks(evaluator: Evaluator, guard: v.Guard) -> list[Mark]:
-    """The lines by which a condition asks which worker runs, directly or through names; none if it does not."""
-    marks: dict[Mark, bool] = {}
-    waiting: list[tuple[ast.AST, Frame]] = [(guard.test, guard.frame)]
-    seen: set[tuple[str, int]] = set()
-    while waiting:
-        node, frame = waiting.pop()
-        names = names_in(node)
-        line = Mark(frame.module.path, getattr(node, "lineno", 0), "chosen by the worker's rank")
-        marks[line] = marks.get(line, False) or any(_RANK.search(name) for name in names)
-        for name in names:
-            if (name, id(frame)) in seen:
-                continue
-            seen.add((name, id(frame)))
-            binding = frame.bindings.get(name)
-            if binding is not None and binding.expression is not None and binding.frame is not None:
-                waiting.append((binding.expression, binding.frame))
-            for one in evaluator.definitions(frame.module, frame.scope).get(name, ()):
-                if one.expression is not None and one.kind == "assign":
-                    waiting.append((one.expression, frame))
-    return [*marks] if any(marks.values()) and len(marks) < 12 else []
+        played = PlayedLevels(kind, levels, text, (made, *one.marks), doubts | one.doubts, shown)
+        found.append(played)
+    return list({one.same: one for one in reversed(found)}.values())[::-1]
 
 
 def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...], str]:
@@ -146,7 +116,9 @@ def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tup
         if (fact is not None and name == fact.levels) or (fact is None and _LEVEL_COUNT.match(name)):
             return evaluator.evaluate_binding(binding, name)
     if fact is not None:
-        is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment, keywords).lower()
+        named = _identity_binding(environment, keywords)
+        shown = describe(named.expression) if named is not None else ""
+        is_levelled = fact.default_levels == 0 or "procgen" in shown.lower()
         mode = keywords.get("distribution_mode")
         fixed = mode is not None and any(
             isinstance(item.value, v.KnownValue) and item.value.value == "exploration"
@@ -189,12 +161,6 @@ def _identity_binding(environment: v.Environment, keywords: dict[str, v.Binding]
     return None
 
 
-def _identity(environment: v.Environment, keywords: dict[str, v.Binding]) -> str:
-    binding = _identity_binding(environment, keywords)
-    value = literal(binding.expression) if binding is not None and binding.expression is not None else ""
-    return value if isinstance(value, str) else describe(binding.expression) if binding else ""
-
-
 def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[str, object] | None:
     """What decides which environment is made, by parameter; None when its name is not known."""
     keywords, is_open = given_keywords(evaluator, environment)
@@ -218,7 +184,7 @@ def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[s
             bindings |= {
                 f"{frame.function.name} {name}": one
                 for name, one in frame.bindings.items()
-                if _SPLIT.search(name) and one.expression is not None
+                if _SPLIT.search(name) and one.expression is not None and name in plain_names_in(frame.scope)
             }
     found: dict[str, object] = {
         name: _symbol(evaluator, one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
@@ -257,14 +223,6 @@ def _start(evaluator: Evaluator, environment: v.Environment) -> object:
     if len(values) == 1 and isinstance(values[0].value, v.KnownValue):
         return values[0].value.value
     return describe(binding.expression)
-
-
-def _distinct(sets: list[PlayedLevels]) -> list[PlayedLevels]:
-    found: dict[tuple[object, ...], PlayedLevels] = {}
-    for item in sets:
-        if item.same not in found or (item.is_by_rank and not found[item.same].is_by_rank):
-            found[item.same] = item
-    return list(found.values())
 
 
 def differ(test: PlayedLevels, train: PlayedLevels) -> tuple[bool | None, bool]:

@@ -17,7 +17,7 @@ from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_actor, words
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role, given_flags
+from gapfloor.audit.judgement.learning import Role, Updates, decide_role, given_flags
 from gapfloor.audit.judgement.levels import PlayedLevels, differ, level_sets
 from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
@@ -383,8 +383,8 @@ def _written(node: ast.expr, frame: Frame | None) -> str:
         binding = frame.bindings.get(node.id)
         if binding is None:
             frame = frame.parent
-        elif binding.expression is None or binding.is_default:
-            break
+        elif binding.expression is None or binding.is_default or binding.frame is frame:
+            break  # the last is `**settings`, which is bound to itself
         else:
             node, frame = binding.expression, binding.frame
     return describe(node)
@@ -469,12 +469,6 @@ def split_tests(
         )
         if is_held:
             tests.append((item, level))
-    named = [item for item in rollouts if item.play.site.receiver is not None]
-    called = [item for item in named if EVALUATING.search(last_name(item.play.site.receiver))]  # type: ignore[arg-type]
-    if called and len(called) < len(named) and not tests:
-        for item in called:
-            item.role.doubts.add("the environment is a test by its name alone")
-            tests.append((item, item.sets[0] if item.sets else None))
     chosen = {id(level) for _, level in tests}
     return [level for _, level in everything if id(level) not in chosen], tests
 

@@ -20,7 +20,12 @@ PROVENANCE = {
 }
 _TEMPERATURE = re.compile(r"temperature|temp|temper|noise_scale|std_scale|stddev_scale", re.IGNORECASE)
 _RULE_FLAG = re.compile(r"determin|greedy|stochastic|explor|sampl", re.IGNORECASE)
-_WORDS = {"sampled": "sampling primitive", "argmax": "argmax primitive", "random": "random action"}
+_WORDS = {
+    "sampled": "sampling primitive",
+    "epsilon-greedy": "sampling primitive",
+    "argmax": "argmax primitive",
+    "random": "random action",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +71,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     if not chosen:
         if unknown and all(item.item.value == operators.RECORDED for item in unknown):
             return RuleFinding("recorded", "n/a")
-        if not unknown and any(_is_fixed(item) for item in flat):
+        if not unknown and any(_is_fixed(item) for item in flat) and not any(item.doubts for item in flat):
             return RuleFinding("constant", "n/a")
         return RuleFinding("unresolved", "unresolved", _marks(live), _names([*live, *judged]))
     frozen = [(item, _zero_temperature(evaluator, item.item)) for item in chosen]
@@ -89,7 +94,8 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     base = RuleFinding("unresolved", "unresolved", _marks(chosen), (), primitives, doubts, value_based)
     texts = [_cause(item.item.value) for item in unknown]
     texts = [text for text in texts if text]
-    if texts and _is_one_branch(chosen, unknown):
+    is_guess = rules == {"random"} and (texts or doubts)  # something that cannot be read may well be a policy
+    if is_guess or (texts and _is_one_branch(chosen, unknown)):
         return replace(base, candidates=_names([*chosen, *unknown]))
     if texts:
         # Something that cannot be read may act instead; what can be read is only likely.
@@ -108,6 +114,8 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
         item for item in judged if not item.is_live and item.rule is None and not _is_nothing(item.item)
     ]
     provenance, lines, more = _provenance(rivals)
+    if rule == "epsilon-greedy":
+        provenance = "unresolved"  # a library draws; where its epsilon comes from was not followed
     if provenance == "config-option" and all(item.rule is None for item in rivals):
         provenance, lines = (
             "unflagged",
@@ -159,10 +167,6 @@ def _several(evaluator: Evaluator, chosen: list[_Judged], base: RuleFinding) -> 
             known, used = evaluator.truth(guard.test, guard.frame)
             if known is None:
                 marks += [mark for one in used for mark in one.marks]
-    firm = [item for item in chosen if not item.item.doubts]
-    if firm and len({item.rule for item in firm}) == 1 and firm[0].rule in ("sampled", "argmax"):
-        # Candidates by name disagree with what could be followed: the latter is likely.
-        return replace(base, rule=str(firm[0].rule), provenance="unflagged", candidates=_names(chosen))
     return replace(base, marks=(*base.marks, *dict.fromkeys(marks)), candidates=_names(chosen))
 
 
@@ -290,8 +294,7 @@ def _zero_temperature(evaluator: Evaluator, item: Alternative) -> Alternative | 
         for name, binding in frame.bindings.items():
             if not _TEMPERATURE.fullmatch(name) or frame.function is None:
                 continue
-            body = ast.Module(frame.function.node.body, [])  # type: ignore[arg-type]
-            if isinstance(frame.function.node, ast.Lambda) or name not in plain_names_in(body):
+            if name not in plain_names_in(frame.scope):
                 continue  # accepted and never read
             for one in evaluator.evaluate_binding(binding, name):
                 number = one.value.value if isinstance(one.value, v.KnownValue) else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
+from gapfloor.audit.interpreter.evaluator import MOST_STEPS, Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
@@ -24,6 +24,7 @@ _NOT_AN_ENVIRONMENT = re.compile(
     re.IGNORECASE,
 )
 _ENVIRONMENT_NAME = re.compile(r"env|game|world|task|maze|^e$|simulator|arena", re.IGNORECASE)
+_TEST_LIBRARIES = frozenset({"absl.testing.absltest", "unittest", "unittest.TestCase", "pytest"})
 _VENDORED = re.compile(r"(^|/)(third_?party|vendor|site-packages|node_modules|external|submodules)/")
 
 
@@ -65,7 +66,8 @@ class _Place:
 def is_unit_test(path: str) -> bool:
     """Whether a file belongs to unit tests, documentation or code that was copied from elsewhere."""
     parts = path.lower().split("/")
-    is_test = bool({"tests", "docs", "doc", "unittests"} & set(parts[:-1])) or parts[-1].startswith("test_")
+    is_test = bool({"tests", "docs", "doc", "unittests", "unit_tests"} & set(parts[:-1]))
+    is_test = is_test or parts[-1].startswith("test_")
     is_test = is_test or (parts[-1].endswith("_test.py") and not re.search(r"eval|run|play|train", parts[-1]))
     is_module = re.match(r"test_(env|agent|policy|model|check|eval)", parts[-1]) is not None
     return (is_test and not is_module) or bool(_VENDORED.search(path))
@@ -81,7 +83,9 @@ class SiteFinder:
         """Scripts that were not followed to the end because the budget ran out."""
         self._places: dict[str, list[_Place]] = defaultdict(list)
         self._modules = [
-            module for module in evaluator.index.modules.values() if not is_unit_test(module.path)
+            module
+            for module in evaluator.index.modules.values()
+            if not is_unit_test(module.path) and not _TEST_LIBRARIES & set(module.imports.values())
         ]
         for module in self._modules:
             for node in module.order:
@@ -122,11 +126,14 @@ class SiteFinder:
             yield Site(module, function, call, mapped.value, _action_argument(call))
         elif isinstance(call.func, ast.Attribute) and name in ("step", "step_async", "act", "step_env"):
             receiver = call.func.value
-            if (call.args or call.keywords) and self._may_be_environment(receiver, name, function):
+            if (call.args or call.keywords) and self._may_be_environment(module, call, receiver, function):
                 yield Site(module, function, call, receiver, _action_argument(call))
         elif isinstance(call.func, ast.Attribute) and name in ("send", "put") and call.args:
-            message = call.args[0]
+            message, owner = call.args[0], function.owner if function is not None else None
             is_step = isinstance(message, ast.Tuple) and len(message.elts) >= 2
+            is_step = is_step and not (
+                owner is not None and self.evaluator.classes.is_a(owner, "environment")
+            )
             if is_step and isinstance(message.elts[0], ast.Constant) and message.elts[0].value == "step":  # type: ignore[attr-defined]
                 yield Site(module, function, call, None, message.elts[1], is_sent=True)  # type: ignore[attr-defined]
         if name in tails:
@@ -135,18 +142,26 @@ class SiteFinder:
                 for fact in find_loops(item.value.name) if isinstance(item.value, v.External) else ():
                     yield Site(module, function, call, None, None, fact)
 
-    def _may_be_environment(self, receiver: ast.expr, name: str, function: FunctionInfo | None) -> bool:
+    def _may_be_environment(
+        self, module: ModuleInfo, call: ast.Call, receiver: ast.expr, function: FunctionInfo | None
+    ) -> bool:
+        name = last_name(call.func)
         owner = function.owner if function is not None else None
-        if owner is not None and self.evaluator.classes.is_environment(owner):
+        if owner is not None and self.evaluator.classes.is_a(owner, "environment"):
             return False  # what an environment's own methods step is an inner environment
         word = last_name(receiver)
         if isinstance(receiver, ast.Call) and word == "super":
             return False
         if word == "self":
             return False
-        if name == "act":
-            return bool(re.search(r"env", word)) and not (
-                owner and re.search(r"env", owner.name, re.IGNORECASE)
+        if (
+            name == "act"
+        ):  # gym3's `act` gives nothing back; other environments have agents of their own that act
+            is_statement = isinstance(module.parents[call], ast.Expr)
+            return (
+                is_statement
+                and bool(re.search(r"env", word))
+                and not (owner and re.search(r"env", owner.name, re.IGNORECASE))
             )
         return bool(_ENVIRONMENT_NAME.search(word)) or not _NOT_AN_ENVIRONMENT.search(word)
 
@@ -157,7 +172,7 @@ class SiteFinder:
         found: list[Play] = []
         for site in self.sites():
             for chain in self._chains(site.function):
-                if self.evaluator.is_spent:
+                if self.evaluator.steps > MOST_STEPS:
                     self.unfinished.append(site.module.path)
                     break
                 self.evaluator.begin_chain()

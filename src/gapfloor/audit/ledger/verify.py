@@ -125,7 +125,7 @@ def verify_ledger(repos: Path, *, entries: Sequence[RegistryEntry] | None = None
             key = (line.repo, line.commit, line.file)
             if key not in hashes:
                 hashes[key] = _hash_file(Path(repos), line)
-            checks.append(_check(entry.name, line, hashes[key]))
+            checks.append(LineCheck(entry.name, line, *_state(line, hashes[key])))
     return LedgerVerification(checks=tuple(checks))
 
 
@@ -143,10 +143,11 @@ def _hash_file(repos: Path, line: EvidenceLine) -> list[str] | str:
     return [hash_line(text) for text in data.decode("utf-8", errors="replace").split("\n")]
 
 
-def _check(name: str, line: EvidenceLine, hashes: list[str] | str) -> LineCheck:
+def _state(line: EvidenceLine, hashes: list[str] | str) -> tuple[str, tuple[int, ...]]:
+    """The state of a line, and where its text stands now if it moved."""
     if isinstance(hashes, str):
-        return LineCheck(entry=name, evidence=line, state=hashes)
+        return hashes, ()
     if 0 < line.line <= len(hashes) and hashes[line.line - 1] == line.line_sha256:
-        return LineCheck(entry=name, evidence=line, state="ok")
+        return "ok", ()
     found = tuple(number for number, digest in enumerate(hashes, start=1) if digest == line.line_sha256)
-    return LineCheck(entry=name, evidence=line, state="moved" if found else "changed", found_at=found)
+    return "moved" if found else "changed", found

@@ -10,12 +10,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError
+from gapfloor.leftovers import temporary_folder
 
 #: Share of steps that must agree before a rule is called observed.
 _AGREEMENT = 0.95
@@ -69,7 +69,7 @@ def trace(command: list[str], *, most_steps: int | None = None) -> TraceResult:
     program = shutil.which(command[0])
     if program is None:
         raise UsageError(f"The program '{command[0]}' was not found. Give a command that runs here.")
-    with tempfile.TemporaryDirectory(prefix="gapfloor-trace-") as folder:
+    with temporary_folder("trace") as folder:
         hooks = Path(__file__).with_name("hooks.py").read_text(encoding="utf-8")
         (Path(folder) / "sitecustomize.py").write_text(hooks, encoding="utf-8")
         out = Path(folder) / "seen"

@@ -374,8 +374,8 @@ class GymnasiumEngine:
         method = self.cloning_method
         if method is None:
             raise UsageError(
-                f"States of {self.recipe.game} can be saved neither by copying nor by replay from the seed, so there "
-                "is no calibration: gapfloor doctor shows the details."
+                f"States of {self.recipe.game} can be saved neither by copying nor by replay from the seed, so "
+                "calibration is not possible: gapfloor doctor shows the details."
             )
         return method
 

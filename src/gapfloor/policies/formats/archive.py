@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 
 from gapfloor.errors import PolicyError
-from gapfloor.file_bytes import check_growth
+from gapfloor.input_files import check_growth
 from gapfloor.npy_bytes import DAMAGED_ZIP
 
 #: More entries than any saved policy has.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import MissingExtraError, PolicyError
-from gapfloor.file_bytes import read_policy_file
+from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.recognise import kind_of_content
 from gapfloor.policies.formats.spec import CHECKPOINT, FORMATS, PolicySpec
 from gapfloor.policies.notes import first_line

@@ -2,8 +2,8 @@
 
 `transpose=yes` gives images as channels, height, width, and `scale=255` divides; without an option nothing is changed.
 `onnx:actor.onnx,distribution=squashed,log_deviation=1`: output 0 (or `output=`) holds the means of a Gaussian through
-tanh, output 1 the logarithms of its deviations. `distribution=` is gaussian, squashed, beta (`beta=` names the second
-output) or action, for a network that returns the action itself. Without it, the output holds logits.
+tanh, output 1 the logarithms of its deviations. `distribution=` is gaussian, squashed, or action for a network that
+returns the action itself. Without it, the output holds logits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from gapfloor.policies.formats.spec import PolicySpec
 _SECOND_OUTPUTS = {
     "gaussian": ("deviation", "log_deviation"),
     "squashed": ("deviation", "log_deviation"),
-    "beta": ("beta",),
     "action": (),
 }
 
@@ -38,7 +37,7 @@ class Readout:
     """What the outputs of a network are; calling it with them gives what a policy returns."""
 
     kind: str = "logits"
-    """logits, values (of a DQN), categoricals, bernoulli, gaussian, squashed, beta or action."""
+    """logits, values (of a DQN), categoricals, bernoulli, gaussian, squashed or action."""
     is_logarithm: bool = False
     """Whether the second output holds logarithms."""
     exploration: float = 0.0
@@ -65,8 +64,8 @@ class Readout:
                 first = low + 0.5 * (first + 1.0) * (high - low)
             return ours.Deterministic(first)
         second = ours.as_floats(outputs[1])
-        kinds = {"gaussian": ours.Gaussian, "squashed": ours.SquashedGaussian, "beta": ours.Beta}
-        return kinds[self.kind](first, np.exp(second) if self.is_logarithm else second)
+        kind = ours.SquashedGaussian if self.kind == "squashed" else ours.Gaussian
+        return kind(first, np.exp(second) if self.is_logarithm else second)
 
     def _epsilon_greedy(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Logarithms of the probabilities with which a DQN plays."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import PolicyError
-from gapfloor.file_bytes import read_policy_file
+from gapfloor.input_files import read_policy_file
 from gapfloor.npy_bytes import read_npy
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.content_hash import hash_arrays
@@ -83,7 +83,7 @@ def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
             )
         return _unpickle(content, path)
     try:
-        numbers = _read_npz(content, path) if path.suffix == ".npz" else _read_json(content)
+        numbers = _read_npz(content, path) if path.suffix == ".npz" else json.loads(content)
         return _from_numbers(numbers)
     except PolicyError:
         raise
@@ -104,31 +104,21 @@ def _read_npz(content: bytes, path: Path) -> dict[str, Any]:
     }
 
 
-def _read_json(content: bytes) -> dict[str, Any]:
-    numbers = json.loads(content)
-    if not isinstance(numbers, dict):
-        raise ValueError("not an object")
-    return numbers
-
-
 def _from_numbers(numbers: Mapping[str, Any]) -> ObservationStatistics:
-    keys = [name.partition("/")[2] for name in numbers if name.partition("/")[0] == "mean"]
+    """The statistics of arrays called mean and var, or mean/KEY and var/KEY for each entry of a dict."""
+    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
+    keys = [name.partition("/")[2] for name in arrays if name.partition("/")[0] == "mean"]
     if not keys:
         raise KeyError("mean")
-    arrays = {name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
-    name = {key: f"/{key}" if key else "" for key in keys}
-    statistics = ObservationStatistics(
-        mean={key: arrays[f"mean{name[key]}"] for key in keys},
-        variance={key: arrays[f"var{name[key]}"] for key in keys},
-        epsilon=float(arrays["epsilon"]),
-        clip=float(arrays["clip"]),
+    mean, variance = (
+        {key: arrays[f"{name}/{key}" if key else name] for key in keys} for name in ("mean", "var")
     )
     for key in keys:
-        if statistics.mean[key].shape != statistics.variance[key].shape:
+        if mean[key].shape != variance[key].shape:
             raise ValueError("mean and var differ in shape")
-        if not (np.isfinite(statistics.mean[key]).all() and np.isfinite(statistics.variance[key]).all()):
+        if not (np.isfinite(mean[key]).all() and np.isfinite(variance[key]).all()):
             raise ValueError("mean and var are not all finite")
-    return statistics
+    return ObservationStatistics(mean, variance, float(arrays["epsilon"]), float(arrays["clip"]))
 
 
 def _unpickle(content: bytes, path: Path) -> ObservationStatistics:

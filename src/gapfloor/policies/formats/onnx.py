@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.file_bytes import check_growth, read_policy_file
+from gapfloor.input_files import check_growth, read_policy_file
 from gapfloor.policies.formats.content_hash import extend_hash, hash_bytes
 from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.formats.network_form import NetworkForm

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gapfloor.errors import GapfloorError, PolicyError
-from gapfloor.file_bytes import read_policy_file
+from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, open_archive
 from gapfloor.policies.formats.spec import FORMATS
 
@@ -66,18 +66,13 @@ def _kind_of_zip(content: bytes) -> str | None:
     try:
         with open_archive(content) as archive:
             names = archive.namelist()
-            start = b""
             if {"data", "policy.pth"} <= set(names):
                 with archive.open("data") as file:
-                    start = file.read(1 << 16)
+                    return "recurrent" if b"recurrent" in file.read(1 << 16) else "sb3"
     except DamagedArchiveError:
         return None
-    if {"data", "policy.pth"} <= set(names):
-        return "recurrent" if b"recurrent" in start else "sb3"
     refuse_torchscript(names)
-    if any(name.endswith("/data.pkl") for name in names):
-        return "statedict"
-    return None
+    return "statedict" if any(name.endswith("/data.pkl") for name in names) else None
 
 
 def refuse_torchscript(names: Iterable[str]) -> None:

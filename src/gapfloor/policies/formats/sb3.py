@@ -28,7 +28,7 @@ from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.quiet import without_chatter
-from gapfloor.users_code import parameters_of, put_folder_on_path
+from gapfloor.users_code import find_modules_here, parameters_of
 
 #: Arguments of a constructor that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
@@ -245,7 +245,7 @@ def _rebuild(model: SavedModel) -> Any:
 def _unpickle(model: SavedModel) -> Any:
     from stable_baselines3.common.save_util import load_from_zip_file
 
-    put_folder_on_path()  # a trusted model may name classes of the user's own script
+    find_modules_here()  # a trusted model may name classes of the user's own script
     try:
         data, parameters, _ = load_from_zip_file(io.BytesIO(model.content), device="cpu")
         assert data is not None

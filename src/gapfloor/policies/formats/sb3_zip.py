@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.file_bytes import read_policy_file
+from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.spec import TRUST_MEANS
 from gapfloor.policies.formats.torch_file import check_tensors, is_state_dict, load_torch_file

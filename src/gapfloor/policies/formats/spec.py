@@ -17,7 +17,7 @@ from gapfloor.errors import PolicyError, UsageError, unknown_name
 from gapfloor.input_files import check_input_file
 
 #: Options of exported networks: what they read, and which distribution their outputs are the parameters of.
-_EXPORTED = ("transpose", "scale", "output", "distribution", "deviation", "log_deviation", "beta")
+_EXPORTED = ("transpose", "scale", "output", "distribution", "deviation", "log_deviation")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.file_bytes import check_growth, read_policy_file
+from gapfloor.input_files import check_growth, read_policy_file
 from gapfloor.policies.formats.archive import (
     DamagedArchiveError,
     looks_like_zip,
@@ -24,7 +24,7 @@ from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_t
 from gapfloor.policies.formats.spec import FORMATS, TRUST_MEANS, PolicySpec
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.safetensors_bytes import parse_tensors
-from gapfloor.users_code import named_callable, put_folder_on_path
+from gapfloor.users_code import find_modules_here, named_callable
 
 #: How torch's `weights_only` reader says that a file wants more than tensors, as against being damaged.
 _MORE_THAN_TENSORS = re.compile(
@@ -118,7 +118,7 @@ def read_network(
     torch = require_torch(device)
     made_by = spec.text(option)
     if spec.is_trusted:
-        put_folder_on_path()
+        find_modules_here()
     content = read_policy_file(spec.path)
     if looks_like_safetensors(content):
         saved = parse_tensors(content, name=str(spec.path), library="torch")

@@ -20,9 +20,8 @@ from gapfloor.report.figures.model import (
     name_text,
     names_scale,
     nice_ticks,
-    steps_text,
 )
-from gapfloor.report.findings import MERGED, Findings, agent_name, at_budget
+from gapfloor.report.findings import MERGED, Findings, agent_name, at_budget, steps_text
 from gapfloor.tables.cells import fixed, is_number
 
 

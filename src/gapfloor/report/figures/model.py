@@ -235,17 +235,6 @@ def number_text(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-def steps_text(steps: float) -> str:
-    """A number of environment steps in short.
-
-    >>> steps_text(2_500_000), steps_text(100_000), steps_text(512)
-    ('2.5M', '100k', '512')
-    """
-    if steps >= 1e6:
-        return f"{steps / 1e6:g}M"
-    return f"{steps / 1e3:g}k" if steps >= 1e3 else f"{steps:g}"
-
-
 def interval_of(mean: float, error: float) -> tuple[float, float] | None:
     """`mean` minus and plus `error`, or None where there is no error."""
     return (mean - error, mean + error) if is_number(error) else None

@@ -19,7 +19,6 @@ from gapfloor.report.figures.model import (
     LegendEntry,
     PanelSpec,
     PointMark,
-    Shape,
 )
 
 _GUIDES = {
@@ -61,7 +60,10 @@ def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = F
     frame = _Frame(panel, left, width - 10.0, top, height - bottom)
     parts = _axes(frame, is_strip=is_strip, width=width, height=height)
     for shape in panel.shapes:
-        parts += _shape(frame, shape)
+        if isinstance(shape, PointMark):
+            parts += _point(frame, shape)
+        else:
+            parts += _curve(frame, shape) if isinstance(shape, CurveMark) else _guide(frame, shape)
     return _drawing(width, height, parts, panel.summary)
 
 
@@ -118,12 +120,6 @@ def _axes(frame: _Frame, *, is_strip: bool, width: float, height: float) -> list
     if is_strip:
         parts.append(_line(frame.left, frame.bottom, frame.right, frame.bottom, "axis"))
     return parts
-
-
-def _shape(frame: _Frame, shape: Shape) -> list[str]:
-    if isinstance(shape, PointMark):
-        return _point(frame, shape)
-    return _curve(frame, shape) if isinstance(shape, CurveMark) else _guide(frame, shape)
 
 
 def _point(frame: _Frame, mark: PointMark) -> list[str]:
@@ -185,27 +181,21 @@ def _guide(frame: _Frame, guide: GuideLine) -> list[str]:
 
 
 def _mark_svg(ink: str, x: float, y: float, *, is_filled: bool, attributes: str) -> str:
-    filling = "filled" if is_filled else "hollow"
-    return _ink_svg(ink, x, y, f'class="mark {INKS[ink].css} {filling}" {attributes}', 5.0)
-
-
-def _ink_svg(ink: str, x: float, y: float, attributes: str, size: float) -> str:
     """The shape of an ink around a point."""
-    shape = INKS[ink].shape
-    if shape == "circle":
-        return f'<circle {attributes} cx="{x:.1f}" cy="{y:.1f}" r="{size:g}"/>'
-    if shape == "square":
-        half = size * 0.875
-        return (
-            f'<rect {attributes} x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" '
-            f'height="{2 * half:.1f}"/>'
-        )
-    r = size * 1.25
-    corners = [(0.0, -r), (r, 0.0), (0.0, r), (-r, 0.0)]
-    if shape == "triangle":
-        corners = [(0.0, -r), (r, r), (-r, r)]
+    look = INKS[ink]
+    start = f'class="mark {look.css} {"filled" if is_filled else "hollow"}" {attributes}'
+    if look.shape == "circle":
+        return f'<circle {start} cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
+    if look.shape == "square":
+        return f'<rect {start} x="{x - 4.375:.1f}" y="{y - 4.375:.1f}" width="8.8" height="8.8"/>'
+    r = 6.25
+    corners = (
+        [(0.0, -r), (r, r), (-r, r)]
+        if look.shape == "triangle"
+        else [(0.0, -r), (r, 0.0), (0.0, r), (-r, 0.0)]
+    )
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-    return f'<polygon {attributes} points="{points}"/>'
+    return f'<polygon {start} points="{points}"/>'
 
 
 def _told(tip: str) -> str:

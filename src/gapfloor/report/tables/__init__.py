@@ -1,1 +1,1 @@
-"""Every table of the paper by name, each with its robust estimates."""
+"""Every table of a report: what it is made for, its rows, its columns and its words."""

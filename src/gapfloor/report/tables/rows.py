@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from gapfloor.report.findings import (
     GameFindings,
     at_budget,
     steps_of,
+    steps_text,
 )
 from gapfloor.report.source import ReportSource
 from gapfloor.statistics.conventions import NAN
@@ -158,14 +159,8 @@ def _ckacontrol(source: ReportSource, budget: str) -> list[Any]:
     for record in records_of_main_budget(source):
         if record.A == record.A:
             groups.setdefault((record.game, record.agent), []).append(record)
-    games = [env.game for env in findings.all_envs]
-    agents = [agent.lower() for agent in findings.source.agents]
-
-    def order(key: tuple[str, str]) -> tuple[Any, ...]:
-        game, agent = key
-        return _place_in(games, game), game, _place_in(agents, agent.lower()), agent
-
-    return [seed_means(groups[key]) for key in sorted(groups, key=order)]
+    order = sorted(groups, key=lambda key: (findings.game_place(key[0]), findings.agent_place(key[1])))
+    return [seed_means(groups[key]) for key in order]
 
 
 def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
@@ -215,7 +210,7 @@ def _value_text(name: str, value: Any) -> str:
     if name == "rewards":
         return _REWARDS.get(str(value), str(value))
     if name == "budget_steps" and isinstance(value, int):
-        return f"{value / 1e6:g}M" if value >= 10**6 else f"{value / 1e3:g}k"
+        return steps_text(value)
     if name == "learning_rate":
         return f"{_scientific(value)} (no annealing)"
     if isinstance(value, bool):
@@ -246,10 +241,6 @@ def _has_score(place: GameFindings) -> bool:
     findings = place.findings
     rules = (*findings.two_rules, "uniform")
     return any(place.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
-
-
-def _place_in(names: Sequence[str], name: str) -> int:
-    return names.index(name) if name in names else len(names)
 
 
 def _of_two_rules(source: ReportSource, rows: Iterable[Row]) -> list[Any]:

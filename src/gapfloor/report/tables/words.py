@@ -181,8 +181,7 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
         "Exploratory: ",
         "Addendum to the plan: ",
     ),
-    "low": lambda words: f"{words.findings.plan.cuts[0]:g}",
-    "high": lambda words: f"{words.findings.plan.cuts[1]:g}",
+    "plan": lambda words: words.findings.plan,
     "maximum": lambda words: f"{words.found[0].maximum:.3f}",
     "no_cells": lambda words: (
         "the data have no entropies; gapfloor evaluate records those of numbered actions"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gapfloor.engines.leftovers import MEMORY, own_name, remove_leftovers
+from gapfloor.leftovers import MEMORY, own_name, remove_leftovers
 from gapfloor.process_identity import this_place
 
 pytestmark = pytest.mark.skipif(not MEMORY.is_dir(), reason="there is no memory folder here")
@@ -46,7 +46,7 @@ def test_pictures_and_semaphores_of_a_killed_process_are_gone_after_the_next_sta
 
 
 def test_what_a_running_process_or_another_container_has_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("gapfloor.engines.leftovers.MEMORY", tmp_path)
+    monkeypatch.setattr("gapfloor.leftovers.MEMORY", tmp_path)
     mine, theirs = tmp_path / f"{own_name('pictures')}x", tmp_path / "gapfloor-pictures-0123456789ab-1-x"
     strangers = tmp_path / "sem.loky-999999-x"
     dead = tmp_path / f"sem.gapfloor-lock-{this_place()}-{2**22 + 1}-x"

@@ -1,8 +1,9 @@
-"""What a killed process of ours leaves in memory, and its removal by the next start.
+"""What a killed process of ours leaves in memory and among temporary files, and its removal by the next start.
 
-Blank pictures and the semaphores of workers are files in /dev/shm (or the folder for temporary files). A process that
-is killed cannot remove them, so their names say whose they are, and the next process that makes some removes those of
-processes that no longer run. Processes of other containers cannot be seen from here: theirs are left alone.
+Blank pictures and the semaphores of workers are files in /dev/shm (or the folder for temporary files), where temporary
+stores are too. A process that is killed cannot remove them, so their names say whose they are, and the next process
+that makes some removes those of processes that no longer run. Processes of other containers cannot be seen from here:
+theirs are left alone.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from gapfloor.process_identity import is_running, this_place
 
 MEMORY = Path("/dev/shm")
 
-_NAME = re.compile(r"(?:sem\.)?gapfloor-(?:pictures|lock)-([0-9a-f]{12})-(\d+)-.*")
+_NAME = re.compile(r"(?:sem\.)?gapfloor-[a-z]+-([0-9a-f]{12})-(\d+)-.*")
 
 
 def own_name(kind: str) -> str:
-    """The start of a name that says which process the file belongs to; `kind` is pictures or lock."""
+    """The start of the name of a file or folder, which says which process made it; `kind` is a word."""
     return f"gapfloor-{kind}-{this_place()}-{os.getpid()}-"
 
 
@@ -36,6 +37,12 @@ def remove_leftovers() -> None:
                 found = _NAME.fullmatch(path.name)
                 if found and is_running(found[1], int(found[2])) is False:
                     _remove(path)
+
+
+def temporary_folder(kind: str, *, within: str | None = None) -> tempfile.TemporaryDirectory[str]:
+    """A folder that goes when the `with` ends, or with the process; the next start removes that of a killed one."""
+    remove_leftovers()
+    return tempfile.TemporaryDirectory(prefix=own_name(kind), dir=within)
 
 
 def _remove(path: Path) -> None:
