@@ -60,8 +60,8 @@ SECTIONS = (
     ),
     Section("analyse: tiers", "The points of `sweep` in a row of the screen.", "gapfloor.statistics.screen"),
     Section(
-        "levels, with a gap",
-        "`gapfloor levels --gap STORE --json`.",
+        "leaked levels",
+        "The table `leaks` of a report.",
         "gapfloor.analysis.leaked",
         ("LeakedGap",),
     ),

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any
 
 from gapfloor.lazy import lazy_names, names_in_stub
-from gapfloor.old_names import OLD_NAMES, REMOVED_NAMES, old_name
 
 __version__ = "0.3.0"
 
@@ -23,7 +22,12 @@ __all__ = ["__version__", *sorted(_HOMES)]
 
 
 def __getattr__(name: str) -> Any:
-    return old_name(name) if name in OLD_NAMES or name in REMOVED_NAMES else _find(name)
+    if name not in _HOMES and not name.startswith("_"):
+        from gapfloor.old_names import OLD_NAMES, old_name
+
+        if name in OLD_NAMES:
+            return old_name(name)
+    return _find(name)
 
 
 class _Package(ModuleType):

@@ -20,7 +20,6 @@ OLD_NAMES = {
     "engines_check": ("gapfloor.api.doctor:doctor", "doctor(game)"),
     "engines_list": ("gapfloor.api.doctor:doctor", "doctor()"),
     "known_floors": ("gapfloor.api.known_floor:known_floor", "known_floor"),
-    "levels_gap": ("gapfloor.api.leaked_gaps:gap_without_leaks", "levels(gap=...,leaks=...)"),
     "load_policy": ("gapfloor.api.load_policy:load_policy", "api.load_policy.load_policy"),
     "measure_floor": ("gapfloor.api.floor:floor", "floor"),
     "plan_addendum": ("gapfloor.old_names:_lock_addendum", "Plan.lock(plan,addendum=...)"),
@@ -41,21 +40,8 @@ _OLD_ARGUMENTS = {
     "verify_store": {"allowed": "allow"},
 }
 
-#: Names that are gone -> what to use instead.
-REMOVED_NAMES = {
-    "calibrate_box": "gapfloor.doctor says what is known about an environment's actions",
-    "plan_next": "gapfloor.analyse says how many runs each game needs before its next look",
-    "card_check": "gapfloor.report writes a complete card",
-    "card_compare": "gapfloor.compare tests two agents against each other",
-    "card_export": "gapfloor.report writes model-card.md",
-    "measure_registry": "tools/measure_registry.py of the repository measures a registry",
-}
-
-
 def old_name(name: str) -> Callable[..., Any]:
     """The function that an old name stands for; says once per place what to write instead."""
-    if name in REMOVED_NAMES:
-        raise AttributeError(f"gapfloor.{name} was removed: {REMOVED_NAMES[name]}.")
     home, instead = OLD_NAMES[name]
     words = instead if " " in instead else f"gapfloor.{instead}"
     warnings.warn(

@@ -95,9 +95,11 @@ def test_plan_init_lock_check_and_refusal_of_a_change(capsys, episodes, tmp_path
     code, _, err = run(capsys, "plan", "check", plan)
     assert code == 1
     assert "is not locked" in err
-    code, out, _ = run(capsys, "plan", "lock", plan, "--episodes", episodes)
+    code, out, _ = run(capsys, "plan", "lock", plan, "--episodes", episodes, "--json")
     assert code == 0
-    assert "72 cells seen (counted in episodes.parquet): results will be called pre-specified" in out
+    locked = json.loads(out)["plan"]
+    assert (locked["cells_seen"], locked["status"]) == (72, "pre-specified")
+    assert locked["seen_in"] == "counted in episodes.parquet"
     assert run(capsys, "plan", "check", plan)[0] == 0
     document = json.loads(run(capsys, "plan", "check", plan, "--json")[1])
     assert document["plan"]["cells_seen"] == 72
@@ -139,8 +141,6 @@ def test_a_folder_of_evaluations_is_read_with_the_labels_of_its_paths(capsys, tm
     assert code == 0
     assert json.loads(out)["source"]["n_runs"] == 3
     assert json.loads(out)["source"]["level_sets"] == ["train", "test"]
-    code, _, err = run(capsys, "analyse", "--sb3", "game=heist:x.npz")
-    assert (code, "was removed" in err) == (2, True)
     assert run(capsys, "analyse")[0] == 2
 
 

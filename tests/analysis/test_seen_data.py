@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -29,8 +30,9 @@ def test_an_episode_file_next_to_the_plan_has_been_seen(capsys, plan_file, tmp_p
     pyarrow.csv.write_csv(table(game_rows(n_runs=2)), tmp_path / "episodes.csv")
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
     assert data_next_to(plan_file) == {"episodes.csv": 6}
-    done = run(capsys, "plan", "lock", plan_file)
-    assert "6 cells seen (counted in episodes.csv): results will be called pre-specified" in done.out
+    locked = json.loads(run(capsys, "plan", "lock", plan_file, "--json").out)["plan"]
+    assert (locked["cells_seen"], locked["status"]) == (6, "pre-specified")
+    assert locked["seen_in"] == "counted in episodes.csv"
 
 
 def test_a_declared_number_does_not_hide_the_data_that_lie_there(capsys, plan_file, tmp_path):
@@ -96,7 +98,8 @@ def test_a_plan_that_fixes_everything_leaves_nothing_open():
 
 
 def test_without_data_nothing_has_been_seen(capsys, plan_file):
-    assert "0 cells seen" in run(capsys, "plan", "lock", plan_file).out
+    locked = json.loads(run(capsys, "plan", "lock", plan_file, "--json").out)["plan"]
+    assert (locked["cells_seen"], locked["status"]) == (0, "pre-registered")
     assert read_lock(plan_file).plan.status == "pre-registered"
 
 

@@ -17,7 +17,7 @@ def test_every_public_name_is_a_function_that_is_loaded_on_first_use():
 def test_calibrate_returns_what_it_keeps_in_the_store(tmp_path):
     heard = []
     (game,) = calibrate("fruitbot", store=tmp_path, states=8, workers=1, progress=heard.append)
-    assert heard == [game]
+    assert heard == [f"fruitbot: {game.random.k} classes"]
     assert game.visited is None
     assert game.to_dict()["n_states"] == 8
     assert (tmp_path / "classes" / "fruitbot-easy.json").is_file()
@@ -30,7 +30,7 @@ def test_replay_plays_one_level_under_the_rule_and_the_floor(tmp_path):
     )  # fmt: skip
     replays = replay(tmp_path, level=1001, policies=["small_policies:linear"])
     assert [episode.level_seed for episode in replays.episodes] == [1001, 1001]
-    assert all(path.is_file() for path in replays.paths)
+    assert all(path.is_file() for path in replays.written)
 
 
 def test_levels_without_a_twin_do_not_leak():

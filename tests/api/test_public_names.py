@@ -11,7 +11,7 @@ import pytest
 import gapfloor
 from gapfloor.api import analyse, audit, cka, doctor, known_floor, load_policy, plot, train  # noqa: F401
 from gapfloor.api.keyword_settings import field_words, names_of, read_settings
-from gapfloor.old_names import OLD_NAMES, REMOVED_NAMES
+from gapfloor.old_names import OLD_NAMES
 from gapfloor.play.protocol import PlaySettings, ProtocolSettings
 from gapfloor.tables.readable import ReadableResult
 
@@ -42,12 +42,6 @@ def test_an_old_name_works_and_names_the_new_one(name: str) -> None:
     with pytest.warns(DeprecationWarning, match=f"gapfloor.{name} goes away in the next version: use "):
         assert callable(getattr(gapfloor, name))
     assert name not in gapfloor.__all__
-
-
-@pytest.mark.parametrize("name", sorted(REMOVED_NAMES))
-def test_a_name_that_is_gone_says_what_to_use(name: str) -> None:
-    with pytest.raises(AttributeError, match="was removed"):
-        getattr(gapfloor, name)
 
 
 def test_an_old_argument_is_passed_on_under_its_new_name() -> None:

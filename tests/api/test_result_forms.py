@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import gapfloor
@@ -29,22 +28,10 @@ def locked(folder: Path) -> Path:
     return path
 
 
-def leaking_gap() -> Any:
-    leaks = gapfloor.levels("maze", train=range(2), test=range(1000, 1002), progress=False)
-    rows = [
-        {"game": "maze", "agent": "a", "seed": 1, "rule": "sampled", "level_set": name, "level_seed": level,
-         "episode_return": 1.0}
-        for name, start in (("train", 0), ("test", 1000))
-        for level in range(start, start + 2)
-    ]  # fmt: skip
-    return gapfloor.levels(gap=pa.Table.from_pylist(rows), leaks=leaks)
-
-
 RESULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "audit_ledger": (lambda folder: gapfloor.audit.ledger(), "evaluate on held-out levels"),
     "audit_registry": (lambda folder: gapfloor.audit.ledger(registry=True), "| repository |"),
     "audit_verify": (lambda folder: gapfloor.audit.ledger(repos=folder), "no clone: "),
-    "levels_gap": (lambda folder: leaking_gap(), "left out"),
     "plan_check": (lambda folder: gapfloor.Plan.check(locked(folder)), "pre-registered"),
     "probe_rule": (lambda folder: gapfloor.audit.probe(lambda seen: 1, [0, 1]), "at most 0.001"),
     "verify_store": (lambda folder: VERIFIED, "No problem was found"),

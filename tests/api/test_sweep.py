@@ -9,10 +9,10 @@ import pytest
 import small_policies
 from gapfloor.actions.entropy import entropy
 from gapfloor.api.evaluate import evaluate
+from gapfloor.api.result_folder import with_files
 from gapfloor.api.sweep import check_temperatures, rule_at, sweep
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.report.result_files import write_result
 from gapfloor.rules import Epsilon, Temperature, softmax
 
 SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}
@@ -98,8 +98,8 @@ def test_the_result_says_that_it_is_one_checkpoint(result):
 
 
 def test_the_figure_is_written_in_three_formats_with_the_document_and_the_same_twice(result, tmp_path):
-    first = {path.name: path.read_bytes() for path in write_result(result, tmp_path / "a")}
-    second = {path.name: path.read_bytes() for path in write_result(result, tmp_path / "b")}
+    first = {path.name: path.read_bytes() for path in with_files(result, tmp_path / "a").written}
+    second = {path.name: path.read_bytes() for path in with_files(result, tmp_path / "b").written}
     assert set(first) == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.txt", "sweep.json"}
     assert first == second
     assert b"entropy played" in first["sweep.svg"]
@@ -116,7 +116,7 @@ def test_one_level_set_alone_has_no_gap(tmp_path):
     )
     assert found.gaps == ()
     assert "gap" not in found.table().csv_names
-    assert len(write_result(found, tmp_path)) == 5
+    assert len(with_files(found, tmp_path).written) == 5
 
 
 @pytest.mark.fast
@@ -142,7 +142,7 @@ def test_the_played_entropy_is_that_of_the_distribution_that_is_drawn_from():
         ([0, -0.5], "-0.5 is out of range"),
         ([0, float("inf")], "out of range"),
         ([0, float("nan")], "out of range"),
-        ([0, 0.5, 0.5], "temperature:0.5 is named twice"),
+        ([0, 0.5, 0.5], "'temperature:0.5' is named twice"),
     ],
 )
 def test_a_grid_that_is_none_is_refused(grid, words):

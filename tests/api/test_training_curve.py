@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gapfloor.api.result_folder import with_files
 from gapfloor.api.training_curve import training_curve
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.report.result_files import write_result
 from gapfloor.training.history import read_history, read_in_loop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
@@ -93,7 +93,7 @@ def test_the_same_call_again_plays_nothing(run, store, result):
 
 
 def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
-    assert {path.suffix for path in write_result(result, tmp_path)} == {
+    assert {path.suffix for path in with_files(result, tmp_path).written} == {
         ".pdf",
         ".svg",
         ".png",

@@ -85,7 +85,7 @@ def test_a_policy_s_own_states_are_compared_with_random_play(capsys):
         (["fruitbot", "--seed", "-1"], "out of range"),
         (["fruitbot", "--levels", "5:5"], "is empty"),
         (["fruitbot", "--option", "use_backgrounds=perhaps"], "must be true or false"),
-        (["fruitbot", "--picture", "matrix.gif"], "was removed: the printed classes"),
+        (["fruitbot", "--picture", "matrix.gif"], "No such option"),
         (["fruitbot", "--policy", "nowhere.safetensors"], "no checkpoint"),
     ],
 )

@@ -19,7 +19,7 @@ SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "lin
         ([*SWEEP, "--temperatures", "0,warm"], "is not a list of temperatures"),
         ([*SWEEP, "--temperatures", "1"], "two or more temperatures"),
         ([*SWEEP, "--temperatures", "-1,1"], "temperature -1 is out of range"),
-        ([*SWEEP, "--temperatures", "0,1,1"], "sampled is named twice"),
+        ([*SWEEP, "--temperatures", "0,1,1"], "The rule 'sampled' is named twice"),
         (["sweep", "small_policies:linear", "--game", "conrun"], "did you mean coinrun"),
         (["sweep", "gone.safetensors", "--game", "coinrun"], "There is no checkpoint"),
         ([*SWEEP, "--batch", "0"], "argument batch of the function in Python"),

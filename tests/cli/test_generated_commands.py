@@ -140,7 +140,6 @@ def test_the_list_of_commands_is_grouped(capsys):
     ("old", "new"),
     [
         ("levels check maze", "levels maze"),
-        ("levels gap store", "levels --gap store"),
         ("engines check gym:X", "doctor gym:X"),
         ("floor --known mujoco", "known-floor mujoco"),
         ("plan addendum a b --store s", "plan lock a --addendum b --store s"),
@@ -160,15 +159,6 @@ def test_an_old_option_is_read_as_the_new_one_with_one_line(capsys):
     for (words, _), new in OLD_OPTIONS.items():
         command = make_command(words, COMMANDS[words])
         assert new in {name for param in command.params for name in param.opts}
-
-
-@pytest.mark.parametrize(
-    "arguments", [["card", "check", "x"], ["study", "clean", "x"], ["report", "x", "--curves", "y"]]
-)
-def test_what_is_gone_is_refused_with_what_to_use_instead(capsys, arguments):
-    done = run(capsys, *arguments)
-    assert done.code == 2
-    assert "was removed: " in done.err
 
 
 def test_an_old_command_still_works(capsys):

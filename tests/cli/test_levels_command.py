@@ -1,6 +1,5 @@
 """`gapfloor levels` as a user meets it, on the real engine."""
 
-import csv
 import json
 
 import pytest
@@ -32,30 +31,6 @@ def test_json_is_one_document_and_says_the_same(capsys, checked):
     assert document_of(out) == json.loads((checked / "out" / "leakage.json").read_text())
 
 
-def test_gap_reads_anyones_episodes(capsys, checked, tmp_path):
-    leaked = json.loads((checked / "out" / "leakage.json").read_text())["games"][0]["leaked"]
-    path = tmp_path / "episodes.csv"
-    with open(path, "w", newline="") as handle:
-        writer = csv.writer(handle)
-        labels = ["game", "budget", "agent", "seed", "rule", "level_set", "draw"]
-        writer.writerow([*labels, "level_seed", "episode_return"])
-        for level in range(50):
-            writer.writerow(["maze", "8M", "mine", 1, "greedy", "train", 0, level, 10])
-        for level in range(1000, 1030):
-            writer.writerow(
-                ["maze", "8M", "mine", 1, "greedy", "test", 0, level, 10 if level in leaked else 0]
-            )
-    status, out, _ = run(capsys, "levels", "--gap", str(path), "--leaks", str(checked / "out"), "--json")
-    assert status == 0
-    every, without, _ = json.loads(out)["gaps"]
-    assert every["gap"] == pytest.approx(10 - 10 * len(leaked) / 30)
-    assert (without["left_out"], without["gap"], without["n_levels"][1]) == ("leaked", 10, 30 - len(leaked))
-    assert every["floor_gap"] is None
-    status, out, _ = run(capsys, "levels", "--gap", str(path), "--leaks", str(checked / "out"))
-    assert "left out" in out
-    assert str(30 - len(leaked)) in out
-
-
 @pytest.mark.fast
 @pytest.mark.parametrize(
     ("arguments", "words"),
@@ -64,7 +39,6 @@ def test_gap_reads_anyones_episodes(capsys, checked, tmp_path):
         (["maze", "--mode", "extreme"], "has no extreme mode"),
         (["maze", "--test", "100:300"], "share the levels 100:200"),
         (["maze", "--test", "all"], "give a range"),
-        (["--gap", "nothing.csv"], "There is no store or file at nothing.csv"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_2(capsys, arguments, words):

@@ -50,7 +50,6 @@ def test_a_large_number_is_read_as_people_write_it(text: str, number: int) -> No
             "analyse t.csv --columns agent=algo --columns game=env",
             "--columns was given twice: give it once, with commas",
         ),
-        ("levels maze --gap nowhere", "There is no store or file at nowhere."),
     ],
 )
 def test_a_slip_is_answered_before_anything_is_done(

@@ -30,7 +30,7 @@ class Kind:
 _PLAYED = "--rules greedy --draws 0 --episodes 1 --slots 1 --train none --workers 1 --budget 1 --seeds 1 -q --store out"
 _TABLE = (
     "analyse {}", "power {}", "analyse {} --plan alone.toml", "compare {} --agents a,b",
-    "plan lock alone.toml --episodes {}", "levels --gap {} --leaks leakage.json", "analyse {} --out out",
+    "plan lock alone.toml --episodes {}", "analyse {} --out out",
     "report {} --out out --formats md,csv,card",
 )  # fmt: skip
 _STORE = (
@@ -109,7 +109,7 @@ KINDS: dict[str, Kind] = {
     "monitor": Kind("monitor.csv", (f"analyse monitor.csv {_LABELS}",)),
     "evaluations": Kind("evaluations.npz", (f"analyse evaluations.npz {_LABELS}",)),
     "matrices": Kind("matrices.npz", ("analyse matrices.npz --label rule=greedy --label level_set=test",)),
-    "leakage": Kind("leakage.json", ("levels --gap episodes.csv --leaks leakage.json",)),
+    "leakage": _store("leakage/coinrun.json"),
     "plan": Kind("alone.toml", tuple(line.format("alone.toml") for line in _PLAN), share=2),
     "lock": Kind("plan.lock", ("plan check plan.toml", "analyse episodes.csv --plan plan.toml"), share=2),
     "sealed-lock": Kind(

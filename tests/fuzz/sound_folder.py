@@ -94,8 +94,6 @@ def write_texts_and_tables(folder: Path) -> None:
     shutil.copy(ROOT / "src" / "gapfloor" / "plan" / "data" / "paper.toml", folder / "alone.toml")
     study = (ROOT / "studies" / "demo.toml").read_text().replace("../agents", str(ROOT / "agents"))
     (folder / "study.toml").write_text(study)
-    leaked = small_stores.leaked_levels([5], train=LevelSet(0, 200), test=LevelSet(1000, 1100))
-    (folder / "leakage.json").write_text(leaked.to_json())
     registry = json.loads(REGISTRY.read_text())
     (folder / "registry.json").write_text(json.dumps({**registry, "entries": registry["entries"][:1]}))
     _write_repository(folder)
@@ -163,6 +161,7 @@ def write_store_files(folder: Path) -> None:
         store / "replays",
         store / "log" / "tasks",
         store / "results" / "cka",
+        store / "leakage",
     ):
         each.mkdir(parents=True, exist_ok=True)
     shutil.copy(folder / "checkpoint.safetensors", run)
@@ -175,6 +174,8 @@ def write_store_files(folder: Path) -> None:
     )
     shutil.copy(OLD / "store" / "classes" / "starpilot-easy.json", store / "classes")
     shutil.copy(folder / "cka.json", store / "results" / "cka" / "a.json")
+    leaked = small_stores.leaked_levels([5], train=LevelSet(0, 200), test=LevelSet(1000, 1100))
+    (store / "leakage" / "coinrun.json").write_text(leaked.to_json())
     np.savez_compressed(store / "replays" / "a.npz", frames=np.zeros((3, 8, 8, 3), dtype="uint8"))
     facts = {
         **small_stores.LABELS, "level_seed": 3, "episode_return": 1.0, "length": 3, "n_frames": 3, "slot": 0,
@@ -182,7 +183,7 @@ def write_store_files(folder: Path) -> None:
     }  # fmt: skip
     (store / "replays" / "a.json").write_text(json.dumps(facts))
     note = {
-        "study": "mine 1", "work": "floor coinrun", "coordinator": "", "host": "there", "place": "x", "process": 1,
+        "study": "mine 1", "task": "floor coinrun", "host": "there", "place": "x", "process": 1,
         "started": "1", "since": 1.0,
     }  # fmt: skip
     (store / "log" / "tasks" / "a.running").write_text(json.dumps(note))

@@ -11,7 +11,6 @@ import gapfloor
 from command_line import run
 from gapfloor.errors import UsageError
 from gapfloor.report.cka_input import read_cka
-from gapfloor.representation import CkaSettings, Geometry, linear_cka, measure_cka
 
 #: 64 rows per level set; geo16 is recorded because the other geometry has 16 slots.
 SMALL = ["--geometry", "8x8", "--other-geometry", "16x4", "--permutations", "20"]
@@ -21,8 +20,7 @@ SMALL = ["--geometry", "8x8", "--other-geometry", "16x4", "--permutations", "20"
 def store(tmp_path_factory, runs):
     """A store measured once, from Python."""
     store = tmp_path_factory.mktemp("store")
-    settings = CkaSettings(geometry=Geometry(8, 8), other_geometry=Geometry(16, 4), permutations=20)
-    measure_cka(runs, settings, store=store)
+    gapfloor.cka(runs, geometry="8x8", other_geometry="16x4", permutations=20, store=store, progress=False)
     return store
 
 
@@ -41,43 +39,14 @@ def test_a_record_holds_the_run_its_null_and_its_controls(store):
         assert 1 <= record.pr <= 63
 
 
-def test_encoders_of_one_seed_are_compared_on_identical_observations(store, runs):
-    (path,) = (store / "results" / "cka").glob("cross-*.json")
-    entries = json.loads(path.read_text())["cross"]
-    assert [(entry["played_by"][15:18], entry["level_set"]) for entry in entries] == [
-        ("imp", "train"), ("imp", "test"), ("fpn", "train"), ("fpn", "test"),
-    ]  # fmt: skip
-    assert all(0 < entry["value"] <= 1 for entry in entries)
-
-
-def test_the_cross_value_is_that_of_both_encoders_on_one_recording(store, runs):
-    from gapfloor.engines.procgen import make_spec
-    from gapfloor.levels import LevelSet
-    from gapfloor.policies.load import PolicySource
-    from gapfloor.representation import record_play
-    from gapfloor.rules import Sampled
-
-    one, other = (PolicySource(str(run), backend="torch").load() for run in runs)
-    recording = record_play(
-        one, make_spec("starpilot"), levels=LevelSet(1000, 1100), geometry=Geometry(8, 8), rule=Sampled(), draw=0,
-        fingerprint=one.fingerprint,
-    )  # fmt: skip
-    value = linear_cka(recording.features(one), recording.features(other))
-    (path,) = (store / "results" / "cka").glob("cross-*.json")
-    entry = json.loads(path.read_text())["cross"][1]
-    assert entry["value"] == pytest.approx(value, rel=1e-12)
-
-
 def test_json_is_one_document_and_the_same_command_measures_nothing_again(capsys, store, runs):
     before = {path: path.read_bytes() for path in (store / "results" / "cka").iterdir()}
     code, out, err = run(capsys, "cka", *runs, *SMALL, "--store", store, "--json")
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert [record["agent"] for record in document["records"]] == ["impoola", "fpn"]
-    assert len(document["cross"]) == 4
     code, out, err = run(capsys, "cka", *runs, *SMALL, "--store", store)
     assert "..." not in err  # nothing was under way
-    assert out.count("already in") == 3
     assert {path: path.read_bytes() for path in (store / "results" / "cka").iterdir()} == before
 
 
@@ -139,7 +108,7 @@ def test_the_report_prints_the_table_and_the_numbers(capsys, store, runs, tmp_pa
         (["RUN", "--geometry", "64"], "SLOTSxSTEPS"),
         (["RUN", "--other-geometry", "16x16"], "must agree"),
         (["RUN", "--permutations", "1"], "at least 2"),
-        (["RUN", "--device", "tpu"], "it is the argument device of the function in Python"),
+        (["RUN", "--draw", "1"], "it is the argument draw of the function in Python"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_written(
@@ -156,7 +125,6 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rule": "gredy"}, r"did you mean greedy\?"),
         ({"test": "100:300"}, "share the levels 100:200"),
         ({"test": "5:5"}, "is empty"),
     ],

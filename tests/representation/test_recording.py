@@ -9,13 +9,12 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.policies.load import PolicySource
 from gapfloor.representation import Geometry, linear_cka, record_play
-from gapfloor.rules import Sampled
 
 TRAIN = LevelSet(0, 200)
 
 
 def record(geometry="8x12", *, game="fruitbot", draw=3, policy=None, **changes):
-    arguments = {"levels": TRAIN, "rule": Sampled(), "fingerprint": "one", **changes}
+    arguments = {"levels": TRAIN, "fingerprint": "one", **changes}
     policy = policy or small_policies.LinearPolicy()
     return record_play(policy, make_spec(game), geometry=Geometry.parse(geometry), draw=draw, **arguments)
 

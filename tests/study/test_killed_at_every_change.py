@@ -56,12 +56,12 @@ import gapfloor
 from gapfloor.study.executors import Ending, carry_out
 class Here:
     capacity = 1
-    def __init__(self, assignment):
-        self.assignment, self.tasks = assignment, []
+    def __init__(self, workplace):
+        self.workplace, self.tasks = workplace, []
     def submit(self, task):
         self.tasks.append(task)
     def wait(self, seconds):
-        return [Ending(task, *carry_out(task, self.assignment)) for task in [self.tasks.pop(0)]]
+        return [Ending(task, *carry_out(task, self.workplace)) for task in [self.tasks.pop(0)]]
     def close(self):
         pass
 sys.addaudithook(count)

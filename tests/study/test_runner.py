@@ -2,7 +2,7 @@ import pytest
 
 from gapfloor.study.executors import Ending
 from gapfloor.study.journal import TaskJournal
-from gapfloor.study.runner import _Schedule
+from gapfloor.study.runner import StudyOutcome, StudyProgress, _Schedule
 from gapfloor.study.tasks import Task
 
 pytestmark = pytest.mark.fast
@@ -50,17 +50,14 @@ class Scripted:
 
 
 class Deaf:
-    def start(self, todo, done): ...
-
-    def begun(self, task): ...
-
     def ended(self, ending, *, again): ...
 
 
 def run(tmp_path, script, done=()):
     executor = Scripted(script)
     todo = [task for task in GRAPH if task.name not in done]
-    outcome = _Schedule(todo, set(done), executor, Deaf(), TaskJournal(tmp_path)).run()
+    outcome = StudyOutcome(done=list(done))
+    _Schedule(todo, outcome, executor, Deaf(), TaskJournal(tmp_path)).run()
     return outcome, executor
 
 
@@ -104,3 +101,8 @@ def test_a_running_note_goes_when_the_task_ends(tmp_path):
     with journal.working("floor"):
         assert journal.running() == {"floor"}
     assert journal.running() == set()
+
+
+def test_an_error_of_a_task_does_not_control_the_terminal(capsys):
+    StudyProgress(None, is_quiet=False).tell("failed: evaluate a: \x1b[2Jgone")
+    assert "\x1b" not in capsys.readouterr().err

@@ -58,7 +58,7 @@ def test_a_floor_is_done_when_its_cells_are_there_and_not_for_other_levels(tmp_p
     floor = task_of(study, FloorTask)
     assert not floor.is_done(Survey(study, store.root))
     store.prepare()
-    floor.perform(Workplace(study, store))
+    floor.perform(Workplace(study, store.root))
     assert floor.is_done(Survey(study, store.root))
     other = small_study(tmp_path, test="200:204")
     assert not task_of(other, FloorTask).is_done(Survey(other, store.root))

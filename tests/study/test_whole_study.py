@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -100,17 +101,20 @@ def test_a_stopped_study_shows_nothing_as_running_and_a_live_one_is_announced(st
     process = subprocess.Popen(
         command(study, store, "--workers", "1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    while not (status(study, store)["running"] if journal.coordinators() else False):
+    while not (status(study, store)["running"] if journal.workers() else False):
         assert process.poll() is None
     second = subprocess.Popen(command(study, store), stderr=subprocess.PIPE, text=True)
     first_line = second.stderr.readline()
     second.kill()
     second.wait()
     second.stderr.close()
-    assert first_line.startswith(f"Another study run works on this store: process {process.pid} on ")
+    (worker,) = re.findall("Another study run works on this store: process ([0-9]+) on ", first_line)
+    assert Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1] == str(process.pid)
     process.send_signal(number)
     assert process.wait() in (130, 143, -signal.SIGKILL)
-    assert journal.coordinators() == []
+    deadline = time.monotonic() + 10
+    while journal.workers() and time.monotonic() < deadline:  # a worker notices that its parent was killed
+        time.sleep(0.1)
     assert status(study, store)["running"] == []
 
 
@@ -150,7 +154,7 @@ from gapfloor.study import executors
 from gapfloor.study.tasks import CalibrateTask, FloorTask
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.runner import _Schedule
+from gapfloor.study.runner import StudyOutcome, _Schedule
 from pathlib import Path
 
 study, store, address, told = sys.argv[1:]
@@ -170,14 +174,15 @@ class Listener:
         tell(ending.task.name, bool(ending.error), ending.is_lost, again)
 
 
-def carry_out(task, assignment, sound=executors.carry_out):
-    return os._exit(1) if task.name == "crash" else sound(task, assignment)
+def carry_out(task, workplace, sound=executors.carry_out):
+    return os._exit(1) if task.name == "crash" else sound(task, workplace)
 
 
 executors.carry_out = carry_out
-assignment = executors.StudyAssignment(Study.read(study), store)
-executor = executors.RayExecutor(assignment, address=address)
-outcome = _Schedule(tasks, set(), executor, Listener(), TaskJournal(Path(store))).run()
+workplace = executors.Workplace(Study.read(study), Path(store))
+executor = executors.RayExecutor(workplace, address=address)
+outcome = StudyOutcome()
+_Schedule(tasks, outcome, executor, Listener(), TaskJournal(Path(store))).run()
 tell("failed", sorted(outcome.failed), "done", outcome.done)
 """
 

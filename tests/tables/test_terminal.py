@@ -74,8 +74,8 @@ def printed_in_terminal(code: str, columns: int) -> list[str]:
 def test_no_number_is_cut_in_a_terminal(columns: int) -> None:
     code = """
 from test_terminal import TABLE
-from gapfloor.cli.tables import show_table
-show_table(TABLE)"""
+from gapfloor.cli.show import print_table
+print_table(TABLE)"""
     lines = printed_in_terminal(code, columns)
     assert max(map(display_width, lines)) <= columns
     for text in WHOLE:

@@ -29,6 +29,7 @@ class GameCalibration:
 
     random: ActionClasses
     visited: ActionClasses | None
+    """The classes on the states that the policy visits."""
     note: str
     """Where the classes are kept, or why the store keeps its own."""
 
@@ -120,7 +121,7 @@ def calibrate(
     policy: str | None = None,
     replace: bool = False,
     workers: int | None = None,
-    progress: Callable[[GameCalibration], None] | bool | None = None,
+    progress: Callable[[str], None] | bool | None = None,
 ) -> Calibrations:
     """Measure which actions of games have the same effect.
 
@@ -143,8 +144,8 @@ def calibrate(
             differ.
         replace: Replace classes that the store holds from other settings.
         workers: Number of threads, which changes no result (default: one per core).
-        progress: Called with each game as it is done. None: a line per game on a terminal or in a notebook; False:
-            nothing.
+        progress: Called with words about each game as it is done. None: a line per game on a terminal or in a
+            notebook; False: nothing.
 
     Returns:
         One entry per game.
@@ -165,7 +166,7 @@ def calibrate(
     chosen = CalibrationSettings(
         levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing
     )
-    say = step_teller(progress if isinstance(progress, bool) else None)
+    tell = step_teller(progress)
     check_draw(chosen.seed)
     named = [games] if isinstance(games, str) else games
     specs = [make_spec(game, mode=mode, options=options) for game in expand_games(named)]
@@ -179,12 +180,8 @@ def calibrate(
     for spec in specs:
         random = measure_classes(spec, chosen, workers=workers)
         visited = measure_classes(spec, chosen, source=source, workers=workers) if source else None
-        game = GameCalibration(random, visited, _keep(random, store, replace=replace))
-        measured.append(game)
-        if callable(progress):
-            progress(game)
-        else:
-            say(f"{spec.game}: {random.k} classes")
+        measured.append(GameCalibration(random, visited, _keep(random, store, replace=replace)))
+        tell(f"{spec.game}: {random.k} classes")
     return Calibrations(tuple(measured))
 
 

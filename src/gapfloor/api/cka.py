@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gapfloor.api.progress import step_teller
 from gapfloor.levels import LevelSet
+from gapfloor.representation.checkpoint_cka import CkaSettings
 from gapfloor.representation.cka_measurement import CkaMeasurement, measure_cka
-from gapfloor.representation.cka_settings import CkaSettings, Pairs
 from gapfloor.representation.recording import Geometry
 
 
@@ -19,12 +19,8 @@ def cka(
     other_geometry: str | None = "16x64",
     train: str | range | None = None,
     test: str | range = "1000:1100",
-    rule: str = "sampled",
     draw: int = 0,
     permutations: int = 200,
-    seed: int = 0,
-    pairs: Pairs = "encoders",
-    device: str = "cpu",
     store: str | Path | None = None,
     progress: Callable[[str], None] | bool | None = None,
 ) -> CkaMeasurement:
@@ -39,19 +35,14 @@ def cka(
         other_geometry: A second collection, which shows the effect of the geometry alone; none: leave it out.
         train: Training levels: START:STOP or a `range` (default: the checkpoint's own).
         test: Held-out levels, in the same form as `train`.
-        rule: Rule under which the checkpoint plays.
         draw: Seed of the level draw.
         permutations: Number of shuffles for each null.
-        seed: Seed of the shuffles.
-        pairs: Checkpoints to compare on identical observations: different encoders of one seed (encoders), all of one
-            game and budget (all), or none.
-        device: Device for networks: cpu or cuda.
         store: Store that keeps the records, in results/cka.
         progress: Called with words about each step. None: a line per step on a terminal or in a notebook; False:
             nothing.
 
     Returns:
-        One record per checkpoint, and one per pair of encoders.
+        One record per checkpoint.
 
     Command line:
         gapfloor cka gapfloor-store/runs/*-8M-s*
@@ -68,13 +59,10 @@ def cka(
     settings = CkaSettings(
         geometry=Geometry.parse(geometry),
         other_geometry=None if other_geometry in (None, "none") else Geometry.parse(str(other_geometry)),
-        train=LevelSet.parse(train) if train is not None else None,
         test=LevelSet.parse(test),
-        rule=rule,
         draw=draw,
         permutations=permutations,
-        seed=seed,
-        pairs=pairs,
     )
     named = [checkpoints] if isinstance(checkpoints, str | Path) else list(checkpoints)
-    return measure_cka(named, settings, store=store, device=device, tell=step_teller(progress))
+    levels = LevelSet.parse(train) if train is not None else None
+    return measure_cka(named, settings, train=levels, store=store, tell=step_teller(progress))

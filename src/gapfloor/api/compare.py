@@ -14,6 +14,7 @@ from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of
+from gapfloor.api.result_folder import with_files
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
@@ -82,45 +83,28 @@ def compare(
     check_sizes({"difference to detect": detect})
     if detect is not None and detect <= 0:
         raise UsageError(f"The difference to detect is {detect:g}: give a number above 0.")
-    both_names = _two(agents)
-    if b is None and both_names is None:
+    both = names_of(agents or ())
+    if len(both) not in (0, 2):
+        raise UsageError(f"'{', '.join(both)}' does not name two agents: write e.g. impala,fpn.")
+    if b is None and not both:
         raise UsageError("One source holds both agents: name the two agents, e.g. impala and fpn.")
-    if both_names is not None and b is None and both_names[0] == both_names[1]:
-        raise UsageError(f"The agent {both_names[0]} is named twice: name two agents.")
-    named = tuple(split_game(game)[1] for game in names_of(games))
-    asked: dict[str, Sequence[str]] = {"games": named, "rules": names_of(rules)}
+    if b is None and both[0] == both[1]:
+        raise UsageError(f"The agent {both[0]} is named twice: name two agents.")
     labels: list[str | None] = [*names_of(budgets)] or [None]
     if len(labels) > 2:
         raise UsageError(f"{len(labels)} budgets are named: name one budget, or one per agent.")
+    named = tuple(split_game(game)[1] for game in names_of(games))
+    asked: dict[str, Sequence[str]] = {"games": named, "rules": names_of(rules)}
+    first_agent, second_agent = both or (None, None)
     plan = paper_plan()
-    sources = [a] if b is None else [a, b]
-    studies = [group(_episodes(source), plan) for source in sources]
-    _refuse_other_engines([_engines(source) for source in sources])
-    first, second = (
-        select_agent(study, agent, source=_short(source), budget=budget, **asked)
-        for study, source, agent, budget in zip(
-            (studies[0], studies[-1]),
-            (sources[0], sources[-1]),
-            both_names or (None, None),
-            (labels[0], labels[-1]),
-            strict=True,
-        )
-    )
-    result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect)
-    if out is not None:
-        from gapfloor.report.result_files import write_result
-
-        write_result(result, Path(out))
-    return result
-
-
-def _two(agents: str | Sequence[str] | None) -> tuple[str, str] | None:
-    names = names_of(agents or ())
-    if not names:
-        return None
-    if len(names) != 2:
-        raise UsageError(f"'{', '.join(names)}' does not name two agents: write e.g. impala,fpn.")
-    return names[0], names[1]
+    one = group(_episodes(a), plan)
+    other = one if b is None else group(_episodes(b), plan)
+    if b is not None:
+        _refuse_other_engines(_engines(a), _engines(b))
+    first = select_agent(one, first_agent, source=_short(a), budget=labels[0], **asked)
+    source = _short(a if b is None else b)
+    second = select_agent(other, second_agent, source=source, budget=labels[-1], **asked)
+    return with_files(analyse_comparison(join_agents(first, second), plan=plan, detect=detect), out)
 
 
 def _short(source: Any) -> str:
@@ -163,12 +147,13 @@ def _engine_words(content: Mapping[str, Any]) -> str:
     return f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
 
 
-def _refuse_other_engines(sides: Sequence[dict[tuple[str, str], set[str]]]) -> None:
+def _refuse_other_engines(
+    one: dict[tuple[str, str], set[str]], other: dict[tuple[str, str], set[str]]
+) -> None:
     """Refuse to compare returns in one engine with returns in another, or under other options."""
-    first, last = sides[0], sides[-1]
-    for place in [place for place in first if place in last]:
-        if first[place] != last[place]:
+    for place in one:
+        if one[place] != other.get(place, one[place]):
             raise UsageError(
-                f"{' '.join(place)} was played in {' and '.join(sorted(first[place]))} by one agent and in "
-                f"{' and '.join(sorted(last[place]))} by the other: episodes of two engines are never compared."
+                f"{' '.join(place)} was played in {' and '.join(sorted(one[place]))} by one agent and in "
+                f"{' and '.join(sorted(other[place]))} by the other: episodes of two engines are never compared."
             )

@@ -9,11 +9,10 @@ from gapfloor.analysis.evaluation import Evaluation, summarise_evaluation
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
-from gapfloor.engines.registry import check_seed
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import census_notes, make_protocol
-from gapfloor.play.references import UNIFORM, check_references, recorded_name
+from gapfloor.play.protocol import census_notes
+from gapfloor.play.references import UNIFORM, recorded_name
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
 from gapfloor.rules.rule import rule_forms
@@ -82,16 +81,12 @@ def evaluate(
         'sampled'
     """
     asked = read_settings(CampaignSettings, settings)
-    protocol = make_protocol([game], asked)
     chosen = parse_rules(rules)
     references = names_of(references)
-    check_references(references)
     stated = upper_reference(upper, game=game, mode=asked.mode)
-    check_seed(protocol.engines[0])
-    entrants = _entrants(policies, agent=agent, budget=budget, seeds=seeds)
     with open_store(asked.store) as opened:
         campaign = play_policies(
-            {game: entrants},
+            {game: _entrants(policies, agent=agent, budget=budget, seeds=seeds)},
             rules=chosen,
             asked=asked,
             store=opened,
@@ -104,7 +99,7 @@ def evaluate(
             floors=campaign.stored_cells(campaign.games[0].floor),
             cells=campaign.stored_cells(campaign.run_cells),
             references=campaign.stored_cells(stricter),
-            notes=[*campaign.notes, *census_notes(protocol, chosen)],
+            notes=[*campaign.notes, *census_notes(campaign.protocol, chosen)],
             deterministic_rules=campaign.deterministic_rules,
             upper=stated,
         )

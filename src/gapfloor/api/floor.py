@@ -7,14 +7,9 @@ from typing import Any
 
 from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
-from gapfloor.api.policy_campaign import FloorSettings
-from gapfloor.api.progress import showing
-from gapfloor.engines.registry import check_seed
-from gapfloor.machine import check_workers
-from gapfloor.play.campaign import Request, plan_campaign
-from gapfloor.play.protocol import make_protocol
-from gapfloor.play.references import UNIFORM, check_references
-from gapfloor.play.workers import CellWorkers
+from gapfloor.api.policy_campaign import CampaignSettings, FloorSettings, play_policies
+from gapfloor.play.protocol import expand_games
+from gapfloor.play.references import UNIFORM
 from gapfloor.records.temporary_store import open_store
 
 
@@ -60,21 +55,17 @@ def floor(
         ['game', 'mode', 'budget', 'agent']
     """
     asked = read_settings(FloorSettings, settings)
-    check_workers(asked.workers)
-    protocol = make_protocol([games] if isinstance(games, str) else list(games), asked)
-    chosen = names_of(references)
-    check_references(chosen)
-    for engine in protocol.engines:
-        check_seed(engine)
-    requests = [
-        Request(engine=engine, protocol=protocol, references=tuple(chosen)) for engine in protocol.engines
-    ]
+    named = expand_games([games] if isinstance(games, str) else games)
     with open_store(asked.store) as opened:
-        campaign = plan_campaign(requests, opened)
-        with showing(asked.progress) as shown:
-            campaign.play(CellWorkers(asked.workers, shown))
+        campaign = play_policies(
+            dict.fromkeys(named, ()),
+            asked=CampaignSettings(**vars(asked)),
+            store=opened,
+            references=names_of(references),
+        )
         rows = reference_rows(
             cells=campaign.stored_cells(campaign.reference_cells),
             deterministic_rules=campaign.deterministic_rules,
         )
-        return FloorMeasurement(tuple(rows), design=str(protocol.design), redone=campaign.damaged)
+        design = str(campaign.protocol.design)
+        return FloorMeasurement(tuple(rows), design=design, redone=campaign.damaged)

@@ -7,13 +7,13 @@ so that editors, notebooks, the documentation and the command line all show them
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import dataclasses
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any, TypeVar, get_type_hints
 
 from gapfloor.errors import nearest_names
@@ -24,45 +24,36 @@ T = TypeVar("T")
 #: The width of docstrings.
 _WIDTH = 120
 
+#: A field of a dataclass and the text below it.
+_FIELD = re.compile(r'^    (\w+): [^\n]+\n    """(.+?)"""', re.M | re.S)
+
 
 @cache
 def field_words(kind: type) -> dict[str, str]:
     """Each field of a dataclass, also an inherited one -> the text below it in the source."""
     words: dict[str, str] = {}
-    for each in reversed([base for base in kind.__mro__ if dataclasses.is_dataclass(base)]):
-        try:
-            (definition,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
-        except (OSError, TypeError):  # a distribution without sources
-            continue
-        assert isinstance(definition, ast.ClassDef)
-        for node, below in pairwise(definition.body):
-            if not isinstance(node, ast.AnnAssign) or not isinstance(below, ast.Expr):
-                continue
-            if isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
-                words[ast.unparse(node.target)] = " ".join(below.value.value.split())
+    for each in reversed(kind.__mro__):
+        with contextlib.suppress(OSError, TypeError):  # a distribution without sources
+            source = inspect.getsource(each) if dataclasses.is_dataclass(each) else ""
+            for name, text in _FIELD.findall(source):
+                words[name] = " ".join(text.split())
     return words
 
 
-def takes(*kinds: type) -> Callable[[F], F]:
-    """Put the fields of dataclasses in the place of `**settings`, in signature and docstring."""
+def takes(kind: type) -> Callable[[F], F]:
+    """Put the fields of a dataclass in the place of `**settings`, in signature and docstring."""
 
     def decorate(function: F) -> F:
-        signature = inspect.signature(function)
+        signature, hints, words = inspect.signature(function), get_type_hints(kind), field_words(kind)
         (rest,) = [each for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD]
-        own = [each for each in signature.parameters.values() if each is not rest]
-        hints = {name: hint for kind in kinds for name, hint in get_type_hints(kind).items()}
         shared = [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=_default(field),
-                annotation=hints[field.name],
+            rest.replace(
+                name=field.name, kind=rest.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
             )
-            for kind in kinds
             for field in dataclasses.fields(kind)
         ]
+        own = [each for each in signature.parameters.values() if each is not rest]
         function.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
-        words = {name: text for kind in kinds for name, text in field_words(kind).items()}
         lines = [_entry(each.name, words.get(each.name, "")) for each in shared]
         if function.__doc__:
             function.__doc__ = _replaced(function.__doc__, rest.name, lines)
@@ -88,10 +79,6 @@ def names_of(given: str | Sequence[str]) -> list[str]:
     """
     parts = given.split(",") if isinstance(given, str) else given
     return [str(part).strip() for part in parts if str(part).strip()]
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return field.default_factory() if callable(field.default_factory) else field.default
 
 
 def _entry(name: str, words: str) -> str:

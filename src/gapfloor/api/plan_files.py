@@ -133,17 +133,15 @@ def lock_file(
         ['pre-specified']
     """
     path = Path(path)
-    counted_in: dict[str, Any] = {"store": store, "episodes": episodes, "cells_seen": cells_seen}
-    if addendum is None:
-        count, where = _count_seen(path, **counted_in)
-        commit = commit_holding(path, read_text(path))
-        return _check_of(path, lock_plan(path, cells_seen=count, seen_in=where, commit=commit))
-    added = Path(addendum)
-    text = read_text(added)
-    rules = parse_addendum(text, source=str(added)).rules
-    count, where = _count_seen(path, **counted_in, rules=rules)
-    commit = commit_holding(added, text)
-    return _check_of(path, add_addendum(path, added, cells_seen=count, seen_in=where, commit=commit))
+    written = path if addendum is None else Path(addendum)
+    text = read_text(written)
+    rules = None if addendum is None else parse_addendum(text, source=str(written)).rules
+    count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen, rules=rules)
+    seen: dict[str, Any] = {
+        "cells_seen": count, "seen_in": where, "commit": commit_holding(written, text),
+    }  # fmt: skip
+    lock = lock_plan(path, **seen) if addendum is None else add_addendum(path, written, **seen)
+    return _check_of(path, lock)
 
 
 def check_plan(path: str | Path) -> PlanCheck:
@@ -186,7 +184,7 @@ def _count_seen(
     store: str | Path | None,
     episodes: str | Path | None,
     cells_seen: int | None,
-    rules: tuple[str, ...] | None = None,
+    rules: tuple[str, ...] | None,
 ) -> tuple[int, str]:
     """How many cells have been seen, and where they were counted."""
     if sum(value is not None for value in (store, episodes, cells_seen)) > 1:

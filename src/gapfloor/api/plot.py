@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any
 
 from gapfloor.analysis.comparison import Comparison
@@ -26,7 +25,6 @@ from gapfloor.report.figures.print_figure import draw_figure, drawing_style
 from gapfloor.report.source import source_of_results
 
 
-@singledispatch
 def plot(result: Any) -> Any:
     """The matplotlib figure of a result; `result.plot()` is the same.
 
@@ -43,12 +41,9 @@ def plot(result: Any) -> Any:
         >>> [axes.get_title() for axes in figure.axes]
         ['maze']
     """
-    raise UsageError(f"There is no figure of a {type(result).__name__}: print it, or use to_dict().")
-
-
-def _drawn(spec: FigureSpec) -> Any:
     import matplotlib.pyplot as plt
 
+    spec = figure_of(result)
     with drawing_style():
         figure = draw_figure(spec)
     if in_notebook():
@@ -56,20 +51,26 @@ def _drawn(spec: FigureSpec) -> Any:
     return figure
 
 
-def _register(kind: type, describe: Callable[[Any], FigureSpec]) -> None:
-    plot.register(kind, lambda result: _drawn(describe(result)))
+def figure_of(result: Any) -> FigureSpec:
+    """The description of a result's figure."""
+    for kind, describe in _FIGURES.items():
+        if isinstance(result, kind):
+            return describe(result)
+    raise UsageError(f"There is no figure of a {type(result).__name__}: print it, or use to_dict().")
 
 
-_register(FloorMeasurement, floor_figure)
-_register(Evaluation, evaluation_figure)
-_register(Sweep, sweep_figure)
-_register(Comparison, comparison_figure)
-_register(TrainingCurves, training_curves_figure)
-
-
-@plot.register
-def _(result: AnalysisResults) -> Any:
+def _analysis_figure(result: AnalysisResults) -> FigureSpec:
     figures = build_figures(source_of_results(result))
     if not figures:
         raise UsageError("These results hold neither a comparison with the floor nor a gap to draw.")
-    return _drawn(figures[0])
+    return figures[0]
+
+
+_FIGURES: dict[type, Callable[[Any], FigureSpec]] = {
+    FloorMeasurement: floor_figure,
+    Evaluation: evaluation_figure,
+    Sweep: sweep_figure,
+    Comparison: comparison_figure,
+    TrainingCurves: training_curves_figure,
+    AnalysisResults: _analysis_figure,
+}

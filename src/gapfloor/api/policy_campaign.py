@@ -1,7 +1,7 @@
-"""Policies of one or more games played under stated rules, next to references on the same schedule.
+"""References and policies of one or more games, played on one schedule under stated rules.
 
-This is what evaluate, sweep, compare, training curves and the evaluation tasks of a study have in common: policies are
-loaded, action classes are found where a rule or the probe reads them, and one campaign is planned and played.
+This is what floors, evaluations, sweeps, training curves and the tasks of a study have in common: policies are loaded,
+action classes are found where a rule or the probe reads them, and one campaign is planned and played.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gapfloor.actions.partition import Partition
 from gapfloor.api.progress import showing
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.engines.registry import check_cloning
+from gapfloor.engines.registry import check_cloning, check_seed
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
@@ -54,7 +55,7 @@ class CampaignSettings(WorkSettings, PlaySettings):
 def play_policies(
     entrants: Mapping[str, Sequence[Entrant]],
     *,
-    rules: Sequence[Rule],
+    rules: Sequence[Rule] = (),
     asked: CampaignSettings,
     store: Store,
     protocol: Protocol | None = None,
@@ -62,17 +63,17 @@ def play_policies(
     probe: int = 0,
     is_prepared: bool = False,
 ) -> Campaign:
-    """Play the policies of each game; returns the campaign, whose cells are then all in the store.
+    """Play the references and policies of each game; returns the campaign, whose cells are then all in the store.
 
     Args:
-        entrants: game -> its policies.
-        rules: how actions are chosen.
+        entrants: game -> its policies, none for a floor.
+        rules: how the policies' actions are chosen.
         asked: levels, design, inference, workers and progress.
         store: where cells are kept, already open; what it holds is not played again.
         protocol: the protocol of these games, where only a part of `asked` is played.
         references: names of references, played on the same schedule.
         probe: number of visited states per sampled cell to clone for merged entropy; 0: none.
-        is_prepared: whether the store belongs to a running study.
+        is_prepared: whether the store belongs to a running study, which checked its engines.
     """
     check_workers(asked.workers)
     if asked.batch < 1:
@@ -87,23 +88,28 @@ def play_policies(
     chosen = backend_for(stored, asked.backend)
     recorded = {} if asked.backend else recorded_backends(stored)
     for engine in protocol.engines:
+        if not is_prepared:
+            check_seed(engine)
         _check_cloning(engine, rules, probe)
+    inference: dict[str, Any] = {"batch": asked.batch, "device": asked.device, "backend": chosen}
+    acts = not any(rule.reads_distribution for rule in rules)
+    requests = []
     with _workers_started(entrants, rules, protocol, asked.workers, is_begun=bool(stored)) as are_started:
-        requests = [
-            Request(
-                engine=engine,
-                protocol=protocol,
-                candidates=_load(mine, engine, rules, asked, backend=chosen, recorded=recorded),
-                rules=tuple(rules),
-                references=tuple(references),
-                probe=_probe(probe),
-                classes=functools.partial(_find_classes, store),
-                batch=asked.batch,
-                device=asked.device,
-                backend=chosen,
+        for engine, mine in zip(protocol.engines, entrants.values(), strict=True):
+            candidates = load_candidates(mine, engine, **inference, recorded=recorded, acts=acts)
+            _refuse_other_backend(candidates, asked.backend)
+            requests.append(
+                Request(
+                    engine=engine,
+                    protocol=protocol,
+                    candidates=candidates,
+                    rules=tuple(rules),
+                    references=tuple(references),
+                    probe=_probe(probe),
+                    classes=functools.partial(_find_classes, store),
+                    **inference,
+                )
             )
-            for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
-        ]
         campaign = plan_campaign(requests, store, stored=stored, is_prepared=is_prepared)
     with showing(asked.progress) as shown:
         campaign.play(CellWorkers(asked.workers, shown, are_started))
@@ -120,38 +126,20 @@ def _workers_started(
 ) -> AbstractContextManager[bool]:
     """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
     policies = [entrant.policy for mine in entrants.values() for entrant in mine]
-    if is_begun or not all(isinstance(policy, (str, Path, PolicySource)) for policy in policies):
+    if is_begun or not policies or not all(isinstance(each, (str, Path, PolicySource)) for each in policies):
         return nullcontext(False)
     episodes = protocol.n_episodes * len(rules) * len(policies)
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)
 
 
-def _load(
-    entrants: Sequence[Entrant],
-    engine: EngineSpec,
-    rules: Sequence[Rule],
-    asked: CampaignSettings,
-    *,
-    backend: str | None,
-    recorded: Mapping[str, str],
-) -> tuple[Candidate, ...]:
-    acts = not any(rule.reads_distribution for rule in rules)
-    candidates = load_candidates(
-        entrants,
-        engine,
-        batch=asked.batch,
-        device=asked.device,
-        backend=backend,
-        recorded=recorded,
-        acts=acts,
-    )
+def _refuse_other_backend(candidates: Sequence[Candidate], backend: str | None) -> None:
+    """Refuse a network of another library that the named backend cannot compute."""
     for candidate in candidates:
-        is_other = asked.backend and candidate.tried.inference.backend != asked.backend
+        is_other = backend is not None and candidate.tried.inference.backend != backend
         if is_other and not candidate.source.is_checkpoint:
             raise UsageError(
-                f"The backend {asked.backend} cannot compute {candidate.source.name}: leave the backend out."
+                f"The backend {backend} cannot compute {candidate.source.name}: leave the backend out."
             )
-    return candidates
 
 
 def _check_cloning(engine: EngineSpec, rules: Sequence[Rule], probe: int) -> None:

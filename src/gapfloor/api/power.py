@@ -51,13 +51,13 @@ class ComparisonPower:
     """Games in Holm's family."""
     floor_is_guessed: bool = False
     """Whether no floor was given, so that a careful guess of its spread is used."""
-    power_now: float
+    power_now: float = NAN
     """Power of a study as large as the pilot; NaN where nothing can be computed."""
-    design: StudyDesign | None
+    design: StudyDesign | None = None
     """Runs and floor episodes that reach the power together; None if no design does."""
-    required_runs: int | None
+    required_runs: int | None = None
     """Fewest runs with the pilot's floor episodes; None if no number reaches the power."""
-    required_floor_episodes: int | None
+    required_floor_episodes: int | None = None
     """Fewest floor episodes with the pilot's runs; None if no number reaches the power."""
     power_if_skewed: float = NAN
     """Power of the design if run values are exponential, with the long tail to the right; NaN for the paper's calls."""
@@ -272,18 +272,18 @@ def _sentences(row: ComparisonPower) -> list[str]:
     runs = counted(row.required_runs, "run") if row.required_runs else "no number of runs reaches it"
     episodes = row.required_floor_episodes
     more = counted(episodes, "floor episode") if episodes else "no number of floor episodes reaches it"
+    skewed = ""
+    if not math.isnan(row.power_if_skewed):
+        skewed = (
+            "; if a few runs score far more than the others (exponential), their power is "
+            f"{row.power_if_skewed:.2f}"
+        )
     return [
         f"{row.label}: delta {row.delta:+.2f}, power now {row.power_now:.2f} with "
         f"{_size(row.n_runs, row.n_floor)}{guessed}",
-        f"  needed: {together}{_if_skewed(row)}",
+        f"  needed: {together}{skewed}",
         f"  with this floor: {runs}; with these runs: {more}",
     ]
-
-
-def _if_skewed(row: ComparisonPower) -> str:
-    if math.isnan(row.power_if_skewed):
-        return ""
-    return f"; if a few runs score far more than the others (exponential), their power is {row.power_if_skewed:.2f}"
 
 
 def _size(n_runs: int, n_floor: int) -> str:

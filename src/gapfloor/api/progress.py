@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gapfloor.analysis.registry_entries import find_entry, shipped_registry
 from gapfloor.errors import UsageError
 from gapfloor.escape import printable_text
 from gapfloor.play.cell import CellSpec
@@ -27,49 +26,89 @@ if TYPE_CHECKING:
 _EVERY = 0.2
 
 
+class _Display:
+    """How much of some work is done, with words: a bar on a terminal, a line in a notebook, elsewhere nothing."""
+
+    def __init__(self, total: int, unit: str) -> None:
+        self._total, self._unit = total, unit
+        self._started, self._shown = time.monotonic(), 0.0
+        self._bar: Any = None
+        self._handle: Any = None
+        self.is_shown = is_watched()
+        if sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            count = progress.TextColumn("{task.completed:,}/{task.total:,}")
+            words = progress.TextColumn("{task.description}")
+            times = (progress.TimeElapsedColumn(), progress.TimeRemainingColumn())
+            self._bar = progress.Progress(
+                count, progress.BarColumn(), words, *times, console=Console(stderr=True), transient=True
+            )
+            self._task = self._bar.add_task(unit, total=total)
+            self._bar.start()
+
+    def show(self, done: int, describe: Callable[[], str]) -> None:
+        """Show that so much is done; the words are only made where somebody sees them."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, description=describe())
+            return
+        now = time.monotonic()
+        if not self.is_shown or (now - self._shown < _EVERY and done < self._total):
+            return
+        self._shown = now
+        from IPython.display import display
+
+        spent = now - self._started
+        left = f", {spent / done * (self._total - done):.0f} s left" if done < self._total else ""
+        line = {"text/plain": f"{done:,}/{self._total:,} {self._unit}, {spent:.0f} s{left}  {describe()}"}
+        # One output that is replaced: a saved notebook keeps its last state only.
+        if self._handle is None:
+            self._handle = display(line, raw=True, display_id=True)
+        else:
+            self._handle.update(line, raw=True)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
 class LiveProgress(Progress):
     """Shows the running mean of what is played, and the floor's where it is known."""
 
     def __init__(self, *, quiet: bool = False, plain_lines: bool = True) -> None:
         self._quiet = quiet
-        self._plain_lines = plain_lines
-        self._sum: dict[tuple[str, ...], float] = defaultdict(float)
-        self._count: dict[tuple[str, ...], int] = defaultdict(int)
-        self._cells_left: dict[tuple[str, ...], int] = defaultdict(int)
-        self._bar: Any = None
-        self._line: _NotebookLine | None = None
+        self._plain_lines = plain_lines and not quiet
+        self._sum: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        self._count: Counter[tuple[str, ...]] = Counter()
+        self._cells_left: Counter[tuple[str, ...]] = Counter()
+        self._display: _Display | None = None
         self._started = time.monotonic()
 
     def start(self, cells: Sequence[CellSpec]) -> None:
         """Open the bar."""
-        for cell in cells:
-            self._cells_left[_place(cell)] += 1
-        if self._quiet:
-            return
-        total = sum(cell.design.episodes for cell in cells)
-        if sys.stderr.isatty():
-            self._bar = _bar("{task.description}", "{task.completed}/{task.total}")
-            self._task = self._bar.add_task("episodes", total=total)
-            self._bar.start()
-        elif in_notebook():
-            self._line = _NotebookLine(total)
+        self._cells_left.update(map(_place, cells))
+        self.__exit__()
+        self._done = 0
+        if not self._quiet:
+            self._display = _Display(sum(cell.design.episodes for cell in cells), "episodes")
+            self._plain_lines = self._plain_lines and not self._display.is_shown
 
     def episode(self, cell: CellSpec, episode_return: float) -> None:
         """Count one episode."""
         place = _place(cell)
         self._sum[place] += episode_return
         self._count[place] += 1
-        if self._bar is not None:
-            self._bar.update(self._task, advance=1, description=self._describe(place))
-        elif self._line is not None:
-            self._line.advance(lambda: self._describe(place))
+        self._done += 1
+        if self._display is not None:
+            self._display.show(self._done, lambda: self._describe(place))
 
     def cell(self, cell: CellSpec) -> None:
         """Without a terminal, print a line when all draws of a place are done."""
         place = _place(cell)
         self._cells_left[place] -= 1
-        is_plain = self._plain_lines and self._bar is None and self._line is None
-        if is_plain and not self._quiet and not self._cells_left[place]:
+        if self._plain_lines and not self._cells_left[place]:
             seconds = time.monotonic() - self._started
             _write(f"[{seconds:6.1f} s] {self._describe(place)}\n")
 
@@ -78,8 +117,8 @@ class LiveProgress(Progress):
         text = f"{game} {who} {rule} {level_set} " if who != rule else f"{game} {rule} {level_set} "
         text += f"mean {self._mean(place):.2f}"
         floor = (game, "uniform", "uniform", level_set)
-        if place != floor and self._count.get(floor):
-            text += f" (floor{' so far' if self._cells_left.get(floor) else ''} {self._mean(floor):.2f})"
+        if place != floor and self._count[floor]:
+            text += f" (floor{' so far' if self._cells_left[floor] else ''} {self._mean(floor):.2f})"
         return text
 
     def _mean(self, place: tuple[str, ...]) -> float:
@@ -89,55 +128,18 @@ class LiveProgress(Progress):
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-        if self._line is not None:
-            self._line.close()
-
-
-class _NotebookLine:
-    """One line below a cell: how far, how long, and what is being measured."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
-        self._text = ""
-        self._started = time.monotonic()
-        self._shown = 0.0
-        self._handle: Any = None
-
-    def advance(self, describe: Callable[[], str]) -> None:
-        self._done += 1
-        now = time.monotonic()
-        if now - self._shown < _EVERY and self._done < self._total:
-            return
-        self._shown = now
-        self._text = describe()
-        spent = now - self._started
-        left = f", {spent / self._done * (self._total - self._done):.0f} s left"
-        self._write(left if self._done < self._total else "")
-
-    def close(self) -> None:
-        if self._done:
-            self._write("")
-
-    def _write(self, left: str) -> None:
-        from IPython.display import display
-
-        spent = time.monotonic() - self._started
-        line = {"text/plain": f"{self._done}/{self._total} episodes, {spent:.0f} s{left}  {self._text}"}
-        # One output that is replaced: a saved notebook keeps its last state only.
-        if self._handle is None:
-            self._handle = display(line, raw=True, display_id=True)
-        else:
-            self._handle.update(line, raw=True)
+        if self._display is not None:
+            self._display.close()
 
 
 class TrainingProgress:
-    """A bar on a terminal, one line every few updates elsewhere, nothing when quiet."""
+    """A bar on a terminal, a line in a notebook, one line every few updates elsewhere, nothing when quiet."""
 
     def __init__(self, spec: TrainingSpec, *, is_quiet: bool) -> None:
+        from gapfloor.analysis.registry_entries import find_entry, shipped_registry
+
         self._spec, self._is_quiet = spec, is_quiet
-        self._bar: Any = None
+        self._display: _Display | None = None
         self._shown_at = 0
         self._floor = ""
         with contextlib.suppress(UsageError):
@@ -148,24 +150,22 @@ class TrainingProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        if self._display is not None:
+            self._display.close()
 
     def show(self, tick: Tick) -> None:
         """Show one update."""
+        if self._is_quiet:
+            return
         row = tick.row
         text = (
             f"in-loop return {row.in_loop_return:6.2f}{self._floor}  entropy {row.entropy_nats:.3f}  "
             f"{tick.steps_per_second:4.0f} steps/s"
         )
-        if self._is_quiet:
-            return
-        if sys.stderr.isatty():
-            if self._bar is None:
-                self._bar = _bar(self._spec.run, "{task.completed:,}", "{task.description}")
-                self._task = self._bar.add_task("", total=tick.n_updates * self._spec.hyperparameters.batch)
-                self._bar.start()
-            self._bar.update(self._task, completed=row.steps, description=text)
+        if self._display is None:
+            self._display = _Display(tick.n_updates * self._spec.hyperparameters.batch, "steps")
+        if self._display.is_shown:
+            self._display.show(row.steps, lambda: text)
         elif row.iteration in (1, tick.n_updates) or row.iteration - self._shown_at >= tick.n_updates / 50:
             self._shown_at = row.iteration
             _write(f"{self._spec.run} {row.steps:>10,} steps  {text}  {duration(tick.seconds_left)} left\n")
@@ -217,18 +217,6 @@ def in_notebook() -> bool:
     shell = sys.modules.get("IPython")
     found = shell.get_ipython() if shell is not None else None
     return found is not None and hasattr(found, "kernel")
-
-
-def _bar(*columns: str) -> Any:
-    """A bar on standard error that disappears: texts with the fields of a task, around the bar itself."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    first, *rest = [TextColumn(text) for text in columns]
-    return Progress(
-        first, BarColumn(), *rest, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True),
-        transient=True,
-    )  # fmt: skip
 
 
 def _write(text: str) -> None:

@@ -24,11 +24,11 @@ class Replays(ReadableResult):
 
     episodes: tuple[RecordedEpisode, ...]
     """The episodes; each replay gave the recorded return."""
-    paths: tuple[Path, ...]
+    written: tuple[Path, ...]
     """The files of their frames."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The episodes, and the files of their frames."""
+        """The episodes, and the files of their frames below the store."""
         return {
             "episodes": [
                 {
@@ -38,7 +38,7 @@ class Replays(ReadableResult):
                 }
                 for episode in self.episodes
             ],
-            "paths": [str(path) for path in self.paths],
+            "replays": [f"{path.parent.name}/{path.name}" for path in self.written],
         }  # fmt: skip
 
     def sentences(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from gapfloor.analysis.sweep import Sweep, analyse_sweep, rule_at
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
+from gapfloor.api.result_folder import with_files
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
@@ -82,19 +83,9 @@ def sweep(
             store=opened,
         )
         result = _analyse(campaign, grid)
-    folder = out
     if out is None and asked.store is not None:
-        folder = sweep_folder(asked.store, result)
-    if folder is not None:
-        from gapfloor.report.result_files import write_result
-
-        write_result(result, Path(folder))
-    return result
-
-
-def sweep_folder(store: str | Path, result: Sweep) -> Path:
-    """Where a store keeps the files of a sweep."""
-    return Store(store).root / "results" / "sweep" / result.run.name.replace("/", "_")
+        out = Store(asked.store).root / "results" / "sweep" / result.run.name.replace("/", "_")
+    return with_files(result, out)
 
 
 def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:
@@ -115,17 +106,12 @@ def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:
 
 
 def check_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:
-    """The grid from cold to hot; fewer than two, duplicates and negative or infinite values are refused."""
+    """The grid from cold to hot; fewer than two, and negative or infinite values are refused."""
     for value in temperatures:
         if not 0 <= value < float("inf"):
             raise UsageError(
                 f"The temperature {value:g} is out of range: use 0 (greedy) or more; 1 is sampled."
             )
-    grid = tuple(sorted(temperatures))
-    names = [rule_at(value) for value in grid]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"The temperature of the rule {name} is named twice: name each once.")
-    if len(grid) < 2:
+    if len(temperatures) < 2:
         raise UsageError("A sweep needs two or more temperatures, e.g. 0, 0.5 and 1.")
-    return grid
+    return tuple(sorted(temperatures))

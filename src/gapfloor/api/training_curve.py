@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ from gapfloor.analysis.training_curves import (
 )
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
+from gapfloor.api.result_folder import with_files
 from gapfloor.engines.registry import game_of_file
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_blas_thread
-from gapfloor.play.campaign import GameCells
 from gapfloor.play.candidate import Entrant
+from gapfloor.play.cell import CellSpec
+from gapfloor.play.group import CellGroup
 from gapfloor.play.samples import read_sample
 from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
@@ -85,34 +87,18 @@ def training_curve(
         game = game_of_file(str(history.header["game"]), file=history.name)
         entrants.setdefault(game, []).extend(Entrant(kept.path, budget=kept.label) for kept in history.kept)
     with open_store(asked.store) as opened:
-        campaign = play_policies(
-            entrants,
-            rules=parse_rules(rules),
-            asked=asked,
-            store=opened,
-        )
+        campaign = play_policies(entrants, rules=parse_rules(rules), asked=asked, store=opened)
         games = dict(zip(entrants, campaign.games, strict=True))
-        first = dict.fromkeys(games, 0)
+        groups = {game: iter(cells.runs) for game, cells in games.items()}
         curves = []
         for history in histories:
             game = str(history.header["game"])
-            curves.append(_curve(history, opened, games[game], first[game]))
-            first[game] += len(history.kept)
+            curves.append(_curve(history, opened, games[game].floor, groups[game]))
     notes = [*campaign.notes, *(note for history in histories for note in history.notes)]
     result = TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
-    folder = out
     if out is None and asked.store is not None:
-        folder = curve_folder(asked.store)
-    if folder is not None:
-        from gapfloor.report.result_files import write_result
-
-        write_result(result, Path(folder))
-    return result
-
-
-def curve_folder(store: str | Path) -> Path:
-    """Where a store keeps the files of training curves."""
-    return Store(store).root / "results" / "training-curve"
+        out = Store(asked.store).root / "results" / "training-curve"
+    return with_files(result, out)
 
 
 def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> CampaignSettings:
@@ -134,9 +120,12 @@ def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> Ca
     return asked
 
 
-def _curve(history: History, store: Store, game: GameCells, first: int) -> TrainingCurve:
+def _curve(
+    history: History, store: Store, floor: Sequence[CellSpec], groups: Iterator[CellGroup]
+) -> TrainingCurve:
+    """The curve of a run, whose checkpoints are the next of `groups`."""
     checkpoints = []
-    for kept, group in zip(history.kept, game.runs[first:], strict=False):
+    for kept, group in zip(history.kept, groups, strict=False):
         rules = dict.fromkeys(cell.rule for cell in group.cells)
         samples = {
             (rule, level_set): read_sample(store, group.cells, level_set=level_set, rule=rule)
@@ -147,7 +136,7 @@ def _curve(history: History, store: Store, game: GameCells, first: int) -> Train
         checkpoints.append(PlayedCheckpoint(run, kept.steps, samples))
     return analyse_curve(
         checkpoints,
-        {level_set: read_sample(store, game.floor, level_set=level_set) for level_set in ("train", "test")},
+        {level_set: read_sample(store, floor, level_set=level_set) for level_set in ("train", "test")},
         history.log,
         name=history.name,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import gapfloor
+from gapfloor.api.progress import step_teller
 from gapfloor.calibration.class_files import load_classes
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError, UsageError
@@ -57,7 +57,7 @@ def verify(
     seed: int | None = None,
     policies: Sequence[str] = (),
     allow: Sequence[str] = (),
-    progress: Callable[[int, int], None] | bool | None = None,
+    progress: Callable[[str], None] | bool | None = None,
 ) -> StoreVerification:
     """Check every cell of a store, and play a random sample of its episodes again.
 
@@ -73,8 +73,8 @@ def verify(
         seed: Seed of the sample (default: a new one, so that a forger cannot know what will be played).
         policies: Policy of a run that is not in the store, e.g. sb3:ppo-1.zip.
         allow: Code that the store names and that may be imported, e.g. mine.envs:make.
-        progress: Called with the number of episodes that have been played again, and of those that will be. None: a
-            line on a terminal; False: nothing.
+        progress: Called with words about what is played again. None: a line per step on a terminal or in a notebook;
+            False: nothing.
 
     Returns:
         What was checked, and every problem in words; `is_sound` says whether there are none.
@@ -113,9 +113,16 @@ def verify(
             sound, opened, [PolicySource.named(name) for name in policies], allow
         )
     sample = _sample(replayable, episodes, seed)
-    differences = _replay(replayable, sample, progress if callable(progress) else _teller(progress))
+    tell = step_teller(progress)
+    differences = []
+    if any(sample):
+        tell(
+            f"playing {counted(sum(map(len, sample)), 'episode')} of {counted(sum(map(bool, sample)), 'cell')} again"
+        )
+        differences = _replay(replayable, sample)
     whole = _whole_cells(replayable, whole_cells, seed)
     for each in whole:
+        tell(f"playing all of {each.cell.path.stem} again")
         differences += _recompute(each, opened)
     verification = StoreVerification(
         cells=len(cells) + len(opened.damaged),
@@ -134,16 +141,6 @@ def verify(
     except GapfloorError as error:  # e.g. a store that can only be read
         return replace(verification, notes=(f"The result was not kept in the store: {error}",))
     return verification
-
-
-def _teller(progress: bool | None) -> Callable[[int, int], None]:
-    """A line on the terminal that is replaced, or nothing."""
-
-    def tell(played: int, total: int) -> None:
-        sys.stderr.write(f"\r{played:,} of {total:,} episodes played again" + "\n" * (played == total))
-        sys.stderr.flush()
-
-    return tell if progress is not False and sys.stderr.isatty() else lambda played, total: None
 
 
 def _replayable(
@@ -200,12 +197,9 @@ def _sample(replayable: Sequence[_Replayable], episodes: int, seed: int) -> list
     return places
 
 
-def _replay(
-    replayable: Sequence[_Replayable], sample: Sequence[Sequence[int]], progress: Callable[[int, int], None]
-) -> list[str]:
+def _replay(replayable: Sequence[_Replayable], sample: Sequence[Sequence[int]]) -> list[str]:
     """What differed when the chosen episodes were played again."""
     differences = []
-    played, total = 0, sum(map(len, sample))
     loaded: tuple[PolicySource | None, object] = (None, None)
     for each, places in zip(replayable, sample, strict=True):
         if not places:
@@ -217,8 +211,6 @@ def _replay(
         for episode, again in zip(episodes, play_again(each.spec, loaded[1], episodes), strict=True):
             if again != (episode.episode_return, episode.length):
                 differences.append(difference(episode, *again))
-        played += len(episodes)
-        progress(played, total)
     return differences
 
 

@@ -17,10 +17,10 @@ class CommandEntry:
     """The heading under which `gapfloor --help` lists it."""
     function: str
     """`module:name` of the public function."""
-    show: str = "result"
-    """How the result is printed: the name of a function of `gapfloor.cli.show`."""
     arguments: int = 1
     """How many of the first parameters are arguments; the others are options."""
+    python_only: str = ""
+    """Arguments that hardly anybody changes: the command does not offer them, the function does."""
     has_store: bool = False
     """Whether the command has a store by default, where the function forgets its cells."""
     names_store: bool = False
@@ -31,60 +31,43 @@ class CommandEntry:
     """Whether the argument is a command of the user's, which may have options of its own."""
 
 
-_ENGINE = frozenset(
-    {"repeats", "slots", "burn_in", "device", "backend", "design", "options", "score", "level_in"}
-)
-_TABLE = frozenset({"columns", "labels", "decimal"})
-
-#: Arguments that hardly anybody changes: the command does not offer them, the function does.
-PYTHON_ONLY: dict[str, frozenset[str]] = {
-    "floor": frozenset({"burn_in"}),
-    "known-floor": frozenset({"mode"}),
-    "evaluate": frozenset({"burn_in"}),
-    "sweep": _ENGINE | {"batch", "budget", "mode", "out", "seed"},
-    "training-curve": _ENGINE | {"batch", "mode", "out", "train"},
-    "train": frozenset({"rewards"}),
-    "calibrate": frozenset({"spacing", "workers"}),
-    "power": _TABLE | {"alpha", "floor", "floor_episodes", "level_set", "step"},
-    "analyse": frozenset({"decimal"}),
-    "compare": frozenset({"budgets"}),
-    "report": frozenset({"decimal", "tables"}),
-    "replay": frozenset({"level_set"}),
-    "verify": frozenset({"seed"}),
-    "cka": frozenset({"device", "draw", "pairs", "rule", "seed", "test", "train"}),
-}
+_ENGINE = "repeats slots burn_in device backend design options score level_in batch mode out"
+_PLAYS = {"has_store": True, "takes_pictures": True}
 
 #: The words of a command -> where it comes from.
 COMMANDS: dict[str, CommandEntry] = {
-    "floor": CommandEntry(MEASURE, "gapfloor.api.floor:floor", "floor", has_store=True, takes_pictures=True),
-    "known-floor": CommandEntry(MEASURE, "gapfloor.api.known_floor:known_floor"),
-    "evaluate": CommandEntry(
-        MEASURE, "gapfloor.api.evaluate:evaluate", "evaluation", has_store=True, takes_pictures=True
-    ),
+    "floor": CommandEntry(MEASURE, "gapfloor.api.floor:floor", python_only="burn_in", **_PLAYS),
+    "known-floor": CommandEntry(MEASURE, "gapfloor.api.known_floor:known_floor", python_only="mode"),
+    "evaluate": CommandEntry(MEASURE, "gapfloor.api.evaluate:evaluate", python_only="burn_in", **_PLAYS),
     "sweep": CommandEntry(
-        MEASURE, "gapfloor.api.sweep:sweep", "sweep", has_store=True, takes_pictures=True
+        MEASURE, "gapfloor.api.sweep:sweep", python_only=f"{_ENGINE} budget seed", **_PLAYS
     ),
     "training-curve": CommandEntry(
-        MEASURE, "gapfloor.api.training_curve:training_curve", "training_curve", has_store=True
+        MEASURE, "gapfloor.api.training_curve:training_curve", python_only=f"{_ENGINE} train", has_store=True
     ),
-    "train": CommandEntry(MEASURE, "gapfloor.api.train:train", "training"),
-    "calibrate": CommandEntry(MEASURE, "gapfloor.api.calibrate:calibrate", has_store=True),
+    "train": CommandEntry(MEASURE, "gapfloor.api.train:train", python_only="rewards"),
+    "calibrate": CommandEntry(
+        MEASURE, "gapfloor.api.calibrate:calibrate", python_only="spacing workers", has_store=True
+    ),
     "levels": CommandEntry(MEASURE, "gapfloor.api.levels:levels"),
-    "plan init": CommandEntry(DECIDE, "gapfloor.api.plan_files:init_plan", "plan_file"),
-    "plan lock": CommandEntry(DECIDE, "gapfloor.api.plan_files:lock_file", "lock"),
+    "plan init": CommandEntry(DECIDE, "gapfloor.api.plan_files:init_plan"),
+    "plan lock": CommandEntry(DECIDE, "gapfloor.api.plan_files:lock_file"),
     "plan check": CommandEntry(DECIDE, "gapfloor.api.plan_files:check_plan"),
-    "power": CommandEntry(DECIDE, "gapfloor.api.power:power"),
-    "analyse": CommandEntry(DECIDE, "gapfloor.api.analyse:analyse", "analysis"),
-    "compare": CommandEntry(DECIDE, "gapfloor.api.compare:compare", "comparison", arguments=2),
-    "report": CommandEntry(REPORT, "gapfloor.api.report:report"),
-    "replay": CommandEntry(REPORT, "gapfloor.api.replay:replay", "replays"),
-    "verify": CommandEntry(REPORT, "gapfloor.api.verify:verify"),
+    "power": CommandEntry(
+        DECIDE, "gapfloor.api.power:power",
+        python_only="columns labels decimal alpha floor floor_episodes level_set step",
+    ),
+    "analyse": CommandEntry(DECIDE, "gapfloor.api.analyse:analyse", python_only="decimal"),
+    "compare": CommandEntry(DECIDE, "gapfloor.api.compare:compare", arguments=2, python_only="budgets"),
+    "report": CommandEntry(REPORT, "gapfloor.api.report:report", python_only="decimal tables"),
+    "replay": CommandEntry(REPORT, "gapfloor.api.replay:replay", python_only="level_set"),
+    "verify": CommandEntry(REPORT, "gapfloor.api.verify:verify", python_only="seed"),
     "audit scan": CommandEntry(AUDIT, "gapfloor.api.audit:audit_scan"),
     "audit trace": CommandEntry(AUDIT, "gapfloor.api.audit:audit_trace", takes_command=True),
     "audit ledger": CommandEntry(AUDIT, "gapfloor.api.audit_ledger:audit_ledger", arguments=0),
     "study run": CommandEntry(ADVANCED, "gapfloor.study.commands:run", names_store=True),
     "study status": CommandEntry(ADVANCED, "gapfloor.study.commands:status", names_store=True),
-    "cka": CommandEntry(ADVANCED, "gapfloor.api.cka:cka", "cka", has_store=True),
+    "cka": CommandEntry(ADVANCED, "gapfloor.api.cka:cka", python_only="draw test train", has_store=True),
     "doctor": CommandEntry(ADVANCED, "gapfloor.api.doctor:doctor"),
 }  # fmt: skip
 

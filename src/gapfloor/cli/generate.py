@@ -17,14 +17,14 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
-from gapfloor.cli.commands import HELP_NAMES, PYTHON_ONLY, CommandEntry
+from gapfloor.cli.commands import HELP_NAMES, CommandEntry
 from gapfloor.cli.docstrings import entries_of, sections_of, with_examples
+from gapfloor.cli.error_boundary import want_traceback
 from gapfloor.cli.old_spellings import renew_options
 from gapfloor.cli.options import Count, Numbers, StoreFolder, parse_engine_options
 from gapfloor.errors import UsageError
@@ -40,16 +40,6 @@ RARE = {
     "floor_sem", "geometry", "horizon", "mode", "options", "other_geometry", "permutations", "precision", "probe",
     "repeats", "replace", "rliable", "slots", "step", "threads", "upper", "whole_cells", "workers",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Terminal:
-    """What concerns the terminal only."""
-
-    as_json: bool
-    is_wide: bool
-    is_quiet: bool
-    traceback: bool
 
 
 def terminal_options() -> list[click.Option]:
@@ -113,7 +103,7 @@ def make_command(name: str, entry: CommandEntry) -> click.Command:
     function = resolve(entry.function)
     sections = sections_of(function.__doc__ or "")
     words = entries_of(sections.get("Args", ""))
-    python_only = PYTHON_ONLY.get(name, frozenset())
+    python_only = frozenset(entry.python_only.split())
     left_out = _IN_MEMORY | python_only
     parameters = [
         each for each in inspect.signature(function).parameters.values() if each.name not in left_out
@@ -137,11 +127,13 @@ def make_command(name: str, entry: CommandEntry) -> click.Command:
             option.envvar = "GAPFLOOR_STORE" if is_store and (entry.has_store or entry.names_store) else None
             params.append(option)
 
-    def callback(**values: Any) -> None:
+    def callback(*, traceback: bool, **values: Any) -> None:
         from gapfloor.cli.show import call_and_show
 
-        terminal = Terminal(*(values.pop(key) for key in ("as_json", "is_wide", "is_quiet", "traceback")))
-        call_and_show(entry, function, values, terminal)
+        if traceback:
+            want_traceback()
+        terminal = {key: values.pop(key) for key in ("as_json", "is_wide", "is_quiet")}
+        call_and_show(name, entry, function, values, **terminal)
 
     # What stands after the first word of the user's own command belongs to that command.
     settings = (
@@ -186,24 +178,24 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 def _items(hint: Any) -> Any:
     """The type of the items where an annotation allows a sequence; None where it does not."""
     for each in _alternatives(hint):
-        if typing.get_origin(each) in (tuple, list) or typing.get_origin(each) is typing.get_origin(
-            Sequence[int]
-        ):
+        if typing.get_origin(each) in (tuple, list, Sequence):
             return _alternatives(typing.get_args(each)[0])[0]
     return None
 
 
 def _is_mapping(hint: Any) -> bool:
-    return any(
-        typing.get_origin(each) is typing.get_origin(Mapping[str, str]) for each in _alternatives(hint)
-    )
+    return any(typing.get_origin(each) is Mapping for each in _alternatives(hint))
+
+
+def _choices(hint: Any) -> list[str]:
+    """The values that a literal annotation allows."""
+    literals = [each for each in _alternatives(hint) if typing.get_origin(each) is Literal]
+    return [str(value) for each in literals for value in typing.get_args(each)]
 
 
 def _is_repeated(hint: Any) -> bool:
     """Whether an option is given once per value: its values may hold commas."""
-    if str in _alternatives(hint):
-        return False
-    return _is_mapping(hint) or _items(hint) is str
+    return str not in _alternatives(hint) and (_is_mapping(hint) or _items(hint) is str)
 
 
 def _spelling(name: str, hint: Any) -> str:
@@ -243,32 +235,23 @@ def _option(name: str, hint: Any, default: Any, words: str) -> click.Option:
             metavar="NAME=VALUE" if _is_mapping(hint) else "NAME",
             callback=(lambda ctx, param, pairs: parse_engine_options(pairs)) if is_options else None, **given,
         )  # fmt: skip
+    # click would show an empty choice, which is the default.
+    choices = _choices(hint)
+    metavar = f"[{'|'.join(filter(None, choices))}]" if "" in choices else None
     if isinstance(default, tuple | list):
         default = ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in default)
     return click.Option(
         [f"--{spelling}", name], type=_type(name, hint), default=default, show_default=default not in (None, ""),
-        metavar=_choices(hint), **given,
+        metavar=metavar, **given,
     )  # fmt: skip
-
-
-def _choices(hint: Any) -> str | None:
-    """How the choices of an option are shown, where the default is an empty one; None: as click shows them."""
-    choices = [
-        value
-        for each in _alternatives(hint)
-        if typing.get_origin(each) is Literal
-        for value in typing.get_args(each)
-    ]
-    return f"[{'|'.join(filter(None, choices))}]" if "" in choices else None
 
 
 def _type(name: str, hint: Any) -> click.ParamType[Any]:
     alternatives, items = _alternatives(hint), _items(hint)
     if name == "store":
         return StoreFolder()
-    for each in alternatives:
-        if typing.get_origin(each) is Literal:
-            return click.Choice([str(value) for value in typing.get_args(each)])
+    if _choices(hint):
+        return click.Choice(_choices(hint))
     if items in (int, float):
         return Numbers(items, name.replace("_", " "))
     if str in alternatives or Any in alternatives or items is str:

@@ -92,13 +92,4 @@ def _scalar(text: str) -> Option:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on standard output, with the version of its schema."""
-    say(json.dumps(with_schema(document), indent=1, allow_nan=False))
-
-
-def with_schema(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with the version of its schema as its first field.
-
-    >>> with_schema({"games": []})
-    {'schema': 'gapfloor/1', 'games': []}
-    """
-    return {"schema": JSON_SCHEMA, **document}
+    say(json.dumps({"schema": JSON_SCHEMA, **document}, indent=1, allow_nan=False))

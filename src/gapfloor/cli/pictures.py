@@ -14,12 +14,11 @@ import click
 def read_fewer_pictures(
     *, game: str = "", policies: Sequence[str] = (), references: Sequence[str] = ()
 ) -> None:
-    """Read the pictures of `game` alone, or none where no policy looks at them; `references` are checked on the way."""
+    """Read the pictures of `game` alone, or none where no policy looks at them."""
     from gapfloor.engines.picture_files import BACKGROUND_FOLDERS, only_look_at
-    from gapfloor.play.references import check_references, needs_network
+    from gapfloor.play.references import needs_network
     from gapfloor.policies.load import PolicySource
 
-    check_references(references)
     is_own_process = click.get_current_context().find_root().obj is True
     if not is_own_process or any(map(needs_network, references)):
         return

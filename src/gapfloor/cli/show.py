@@ -1,52 +1,61 @@
 """Calling the function of a command with its progress, and printing what it returned.
 
-Most results print themselves (`print_result`). The functions `show_...` are for those where the terminal says more: the
-files that were written, the next useful command, or that a check failed.
+A result is printed the same way for every command: its tables, what they say, the files that were written, and the next
+useful command. Only `floor` and `analyse` say more.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import LiveProgress
 from gapfloor.cli.commands import CommandEntry
-from gapfloor.cli.error_boundary import want_traceback
-from gapfloor.cli.generate import Terminal
 from gapfloor.cli.options import print_json
 from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.say import say
-from gapfloor.cli.tables import print_result, show_lines, show_next, show_table
 from gapfloor.errors import CheckFailedError
 from gapfloor.records.store import DEFAULT_STORE
-from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult, ReportResult
+from gapfloor.tables.table import Table
+from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal, wrapped
 
 Values = Mapping[str, Any]
 
 
 def call_and_show(
-    entry: CommandEntry, function: Callable[..., Any], values: dict[str, Any], terminal: Terminal
+    name: str,
+    entry: CommandEntry,
+    function: Callable[..., Any],
+    values: dict[str, Any],
+    *,
+    as_json: bool,
+    is_wide: bool,
+    is_quiet: bool,
 ) -> None:
     """Call the function of a command and print its result."""
-    if terminal.traceback:
-        want_traceback()
     if entry.takes_pictures:
         named = [*values.get("policies", ()), *([values["policy"]] if values.get("policy") else [])]
         read_fewer_pictures(
             game=values.get("game", ""), policies=named, references=values.get("references", ())
         )
-    is_quiet = terminal.is_quiet or terminal.as_json
     parameters = inspect.signature(function).parameters
     with contextlib.ExitStack() as stack:
         if "progress" in parameters:
-            progress = _progress(str(parameters["progress"].annotation), is_quiet=is_quiet)
+            progress = _progress(str(parameters["progress"].annotation), is_quiet=is_quiet or as_json)
             values["progress"] = stack.enter_context(progress)
         result = function(**values)
-    show = globals()[f"show_{entry.show}"]
-    show(result, {**values, "wide": terminal.is_wide}, terminal.as_json)
+    if as_json:
+        print_json({"path": str(result)} if isinstance(result, Path) else result.to_dict())
+    else:
+        _PRINTERS.get(name, print_result)(result, values, is_wide)
+        following = _NEXT[name](result, values) if name in _NEXT else ()
+        if following:
+            say(f"Next: {shlex.join(map(str, ('gapfloor', *following)))}")
     if getattr(result, "failure", ""):
         raise CheckFailedError(result.failure)
 
@@ -65,148 +74,108 @@ def _progress(annotation: str, *, is_quiet: bool) -> Iterator[Any]:
         yield True
 
 
-def show_result(result: Any, values: Values, as_json: bool) -> None:
-    """The tables and sentences of a result, or its document."""
-    print_result(result, as_json=as_json, wide=values["wide"])
+def print_result(result: ReadableResult | Path, values: Values, is_wide: bool) -> None:
+    """The tables and sentences of a result, and the files that were written for it."""
+    if isinstance(result, Path):
+        say(f"Wrote {result}. Change what you need.")
+        return
+    if isinstance(result, ReportResult):
+        say(str(result).rstrip("\n"))
+        return
+    tables, lines = result.tables(), (*result.sentences(), *result.notes)
+    for number, table in enumerate(tables):
+        if number:
+            say()
+        print_table(table, is_wide=is_wide)
+    if len(tables) > 1 and lines:
+        say()
+    for line in lines:
+        print_lines(line)
+    if result.written:
+        say(f"written to {result.written[0].parent}: {', '.join(path.name for path in result.written)}")
 
 
-def show_floor(measured: Any, values: Values, as_json: bool) -> None:
+def print_lines(text: str) -> None:
+    """Print sentences; a line that is wider than the terminal is continued below, with no number split."""
+    for line in clean_lines(text).split("\n"):
+        for part in wrapped(line, terminal_width()):
+            say(part)
+
+
+def print_table(table: Table, *, is_wide: bool = False) -> None:
+    """Print a table; where it is wider than the terminal, its rows are printed as blocks."""
+    say(to_terminal(table, terminal_width(), wide=is_wide))
+
+
+def _print_floor(measured: Any, values: Values, is_wide: bool) -> None:
     """Floors next to the shipped ones, and how they were measured."""
     from gapfloor.analysis.result_tables import floor_table
 
-    if as_json:
-        print_json(measured.to_dict())
-        return
-    show_table(floor_table(measured.floors, known=not values["options"]), wide=values["wide"])
+    print_table(floor_table(measured.floors, known=not values["options"]), is_wide=is_wide)
     engines = dict.fromkeys(row.engine for row in measured.floors)
-    is_drawn = values["design"] == "draws"
-    drawn = f"; draws {','.join(map(str, values['draws']))}" if is_drawn else ""
-    show_lines(
+    drawn = f"; draws {','.join(map(str, values['draws']))}" if values["design"] == "draws" else ""
+    print_lines(
         f"Measured now or read from {values['store']}; engine: {', '.join(engines)}; design: {measured.design}{drawn}."
     )
     for line in measured.sentences():
-        show_lines(line)
-    game = measured.floors[0].game if values["games"][0] in ("paper", "all") else values["games"][0]
-    store = [] if values["store"] == DEFAULT_STORE else ["--store", values["store"]]
-    show_next("gapfloor", "evaluate", "POLICY", "--game", game, "--rules", "sampled,greedy", *store)
+        print_lines(line)
 
 
-def show_evaluation(result: Any, values: Values, as_json: bool) -> None:
-    """The tables of an evaluation, the calls in words, and the command that writes its report."""
-    print_result(result, as_json=as_json, wide=values["wide"])
-    if not as_json:
-        show_next("gapfloor", "report", values["store"])
-
-
-def show_sweep(result: Any, values: Values, as_json: bool) -> None:
-    """A sweep, and where its files are."""
-    from gapfloor.api.sweep import sweep_folder
-
-    files = _written(sweep_folder(values["store"], result), "sweep")
-    print_result(result, files=files, as_json=as_json, wide=values["wide"])
-
-
-def show_training_curve(result: Any, values: Values, as_json: bool) -> None:
-    """Training curves, and where their files are."""
-    from gapfloor.api.training_curve import curve_folder
-
-    files = _written(curve_folder(values["store"]), "training-curve")
-    print_result(result, files=files, as_json=as_json, wide=values["wide"])
-
-
-def show_comparison(result: Any, values: Values, as_json: bool) -> None:
-    """A comparison, and where its file is."""
-    files = [Path(values["out"]) / "comparison.json"] if values["out"] else []
-    print_result(result, files=files, as_json=as_json, wide=values["wide"])
-
-
-def _written(folder: str | Path, stem: str) -> list[Path]:
-    return sorted(Path(folder).glob(f"{stem}*.*"))
-
-
-def show_training(result: Any, values: Values, as_json: bool) -> None:
-    """The trained run, and the command that evaluates it."""
-    if as_json:
-        print_json(result.to_dict())
-        return
-    say(result)
-    if result.updates_done_here:
-        show_next(
-            "gapfloor", "evaluate", str(result.checkpoint.parent), "--game", values["game"],
-            "--rules", "sampled,greedy", "--store", values["store"],
-        )  # fmt: skip
-
-
-def show_analysis(results: Any, values: Values, as_json: bool) -> None:
+def _print_analysis(results: Any, values: Values, is_wide: bool) -> None:
     """Every table of an analysis, and the headline of its report; problems go to standard error."""
     from gapfloor.report.findings import Findings
     from gapfloor.report.verdict import headline
 
     size, *problems = results.sentences()
-    if as_json:
-        print_json(results.to_dict())
-    else:
-        show_lines(size)
-        for table in results.tables():
-            say()
-            show_table(table, wide=values["wide"])
+    print_lines(size)
+    for table in results.tables():
+        say()
+        print_table(table, is_wide=is_wide)
     for problem in problems:
         say(problem, err=True)
-    if not as_json:
-        say()
-        show_lines(headline(Findings(results)))
-        if values["source"] is not None:
-            named = ("plan", "rule", "columns", "floor", "step")
-            given = [word for name in named if values[name] for word in (f"--{name}", str(values[name]))]
-            labels = [word for label in values["labels"] for word in ("--label", label)]
-            show_next("gapfloor", "report", str(values["source"]), *given, *labels)
+    say()
+    print_lines(headline(Findings(results)))
 
 
-def show_plan_file(path: Path, values: Values, as_json: bool) -> None:
-    """Where a plan was written, and the command that locks it."""
-    following = "gapfloor plan lock PLAN --addendum" if values["addendum"] else "gapfloor plan lock"
-    if as_json:
-        print_json({"path": str(path)})
-    else:
-        say(f"Wrote {path}. Change what you need, then: {following} {path}")
+_PRINTERS: dict[str, Callable[[Any, Values, bool], None]] = {
+    "floor": _print_floor,
+    "analyse": _print_analysis,
+}
 
 
-def show_lock(found: Any, values: Values, as_json: bool) -> None:
-    """What was locked, and what its results may be called."""
-    from gapfloor.plan.lock import NO_KEY, lock_path
-
-    if as_json:
-        print_json(found.to_dict())
-        return
-    if values["addendum"] is not None:
-        locked = found.addenda[-1]
-        say(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
-        say(
-            f"{locked.cells_seen} cells of its rules seen ({locked.seen_in}): results will be called {locked.status}."
-        )
-    else:
-        locked, path = found.plan, values["path"]
-        say(f"Locked {path} at {locked.locked_at} ({locked.hash[:12]}), in {lock_path(Path(path))}.")
-        say(f"{locked.cells_seen} cells seen ({locked.seen_in}): results will be called {locked.status}.")
-        for earlier in locked.earlier:
-            say(f"Locked before: {earlier}. The new lock says so.")
-    for sentence in (*found.evidence, f"{NO_KEY}."):
-        say(sentence)
+def _after_floor(measured: Any, values: Values) -> list[Any]:
+    game = measured.floors[0].game if values["games"][0] in ("paper", "all") else values["games"][0]
+    store = [] if values["store"] == DEFAULT_STORE else ["--store", values["store"]]
+    return ["evaluate", "POLICY", "--game", game, "--rules", "sampled,greedy", *store]
 
 
-def show_replays(replays: Any, values: Values, as_json: bool) -> None:
-    """The episodes that were played again, and where their frames are."""
-    store = Path(values["store"])
-    if as_json:
-        print_json({"replays": [str(path.relative_to(store)) for path in replays.paths]})
-        return
-    say(replays)
-    say(f"{counted(len(replays.paths), 'replay')} in {store / 'replays'}.")
+def _after_training(run: Any, values: Values) -> list[Any]:
+    if not run.updates_done_here:
+        return []
+    named = ["--game", values["game"], "--rules", "sampled,greedy", "--store", values["store"]]
+    return ["evaluate", run.checkpoint.parent, *named]
 
 
-def show_cka(measured: Any, values: Values, as_json: bool) -> None:
-    """CKA, and where its records are."""
-    print_result(measured, as_json=as_json, wide=values["wide"])
-    for path in () if as_json else measured.files:
-        held = "already in" if path.stem in measured.reused else "written to"
-        say(f"{held} {path}")
+def _after_analysis(results: Any, values: Values) -> list[Any]:
+    named = ("plan", "rule", "columns", "floor", "step")
+    given = [word for name in named if values[name] for word in (f"--{name}", values[name])]
+    return [
+        "report",
+        values["source"],
+        *given,
+        *(word for each in values["labels"] for word in ("--label", each)),
+    ]
+
+
+def _after_plan(path: Path, values: Values) -> list[Any]:
+    return ["plan", "lock", "PLAN", "--addendum", path] if values["addendum"] else ["plan", "lock", path]
+
+
+#: What a command is usually followed by.
+_NEXT: dict[str, Callable[[Any, Values], list[Any]]] = {
+    "floor": _after_floor,
+    "evaluate": lambda result, values: ["report", values["store"]],
+    "train": _after_training,
+    "analyse": _after_analysis,
+    "plan init": _after_plan,
+}

@@ -243,7 +243,8 @@ def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
 def backend_for(stored: Sequence[StoredCell], asked: str | None) -> str | None:
     """The backend that the user or the store names; None where neither does. One that is not installed is refused.
 
-    A store that was begun in torch stays in torch when ONNX Runtime is installed later.
+    A store that was begun in torch stays in torch when ONNX Runtime is installed later; `recorded` is what
+    `recorded_backends` read from it.
     """
     backend = asked or next(iter(recorded_backends(stored).values()), None)
     check_backend(backend)

@@ -1,4 +1,4 @@
-"""The files of a sweep, of training curves and of a comparison: the JSON document, and the figure if there is one."""
+"""The files of a sweep, of training curves or of a comparison."""
 
 from __future__ import annotations
 

@@ -6,8 +6,6 @@ from gapfloor.lazy import lazy_names
 
 _HOMES = {
     "AlignmentControl": "alignment_control",
-    "CkaMeasurement": "cka_measurement",
-    "CkaSettings": "cka_settings",
     "Geometry": "recording",
     "PermutationNull": "shuffled_null",
     "Recording": "recording",
@@ -15,7 +13,6 @@ _HOMES = {
     "encode": "recording",
     "expected_cka": "shuffled_null",
     "linear_cka": "linear_similarity",
-    "measure_cka": "cka_measurement",
     "participation_ratio": "linear_similarity",
     "permutation_null": "shuffled_null",
     "record_play": "recording",

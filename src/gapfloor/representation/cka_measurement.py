@@ -1,16 +1,15 @@
 """`measure_cka`: CKA records of checkpoints, as the report reads them, stored below `results/cka` of a store.
 
-There is one file per checkpoint and one per pair of encoders. A file that was made from the same contents with the
-same settings is not made again. It holds no time, host or path.
+There is one file per checkpoint. A file that was made from the same contents with the same settings is not made again.
+It holds no time, host or path.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,7 @@ from gapfloor.policies.load import checkpoint_path
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.representation.checkpoint_cka import RecordedPlay, Tell, collect, measure_within
-from gapfloor.representation.cka_settings import CkaSettings, Pairs
-from gapfloor.representation.shuffled_null import permutation_null
-from gapfloor.representation.streams import stream
+from gapfloor.representation.checkpoint_cka import CkaSettings, Tell, measure_checkpoint
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
@@ -41,20 +37,18 @@ _METHOD = 1
 
 @dataclass(frozen=True, repr=False)
 class CkaMeasurement(ReadableResult):
-    """What was measured, and what the store already held."""
+    """What was measured, or what the store already held."""
 
-    row_names = ("records", "cross")
+    row_names = ("records",)
 
     records: tuple[dict[str, Any], ...]
     """One per checkpoint, with the fields of `gapfloor.report.cka_input`."""
-    cross: tuple[dict[str, Any], ...]
-    """One per pair, level set and player: CKA of two encoders on identical observations."""
-    files: tuple[Path, ...] = ()
-    reused: tuple[str, ...] = ()
+    written: tuple[Path, ...] = ()
+    """The files of the store that hold them."""
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON document."""
-        return {"format": FORMAT, "records": list(self.records), "cross": list(self.cross)}
+        return {"format": FORMAT, "records": list(self.records)}
 
     def table(self) -> Table:
         """One line per checkpoint."""
@@ -65,7 +59,7 @@ class CkaMeasurement(ReadableResult):
         return table_of("cka", rows)
 
     def sentences(self) -> list[str]:
-        """What the columns are, what each row says, and the pairs of encoders."""
+        """What the columns are, and what each row says."""
         first = self.records[0]
         other = first.get("other_geometry")
         geometry = f"; other: as computed with {other['geometry']}" if other else ""
@@ -74,12 +68,6 @@ class CkaMeasurement(ReadableResult):
             "does not measure generalization. A: train v. test, C: train v. train, both aligned by timestep; B, D: the "
             f"same shuffled (mean of {first['permutations']}). PR: participation ratio of the training rows{geometry}.",
             *(f"{_name(record)}: {_words(record)}" for record in self.records),
-            *(
-                f"{_name(entry['x'])} v. {_name(entry['y'])} on identical observations ({entry['level_set']} levels, "
-                f"played by {entry['played_by']}): CKA {entry['value']:.3f}, {entry['in_null_units']:.1f} times its "
-                "null."
-                for entry in self.cross
-            ),
         ]
 
 
@@ -88,103 +76,58 @@ class _Candidate:
     policy: CheckpointPolicy
     spec: EngineSpec
     train: LevelSet
-    labels: Mapping[str, Any]
-    """Names of the run, as records carry them."""
 
     @property
     def facts(self) -> dict[str, Any]:
         """What it is and how far it was trained."""
         header = self.policy.header
+        run = RunIdentity.from_header(header).labels
         return {
-            **self.labels, "steps": header["steps"], "budget_steps": header.get("budget_steps"),
-            "train": str(self.train), "policy": self.policy.fingerprint,
+            **{name: run[name] for name in ("game", "mode", "agent", "seed", "budget")},
+            "steps": header["steps"], "budget_steps": header.get("budget_steps"), "train": str(self.train),
+            "policy": self.policy.fingerprint,
         }  # fmt: skip
-
-
-@dataclass(eq=False)
-class _Session:
-    """One call; each recording is made when it is first needed, and then used again."""
-
-    settings: CkaSettings
-    folder: Path | None
-    tell: Tell
-    recorded: dict[str, RecordedPlay] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)
-    reused: list[str] = field(default_factory=list)
-
-    def play(self, candidate: _Candidate) -> RecordedPlay:
-        """What this checkpoint saw, and its features."""
-        name = candidate.policy.name
-        if name not in self.recorded:
-            self.recorded[name] = collect(
-                candidate.policy, candidate.spec, train=candidate.train, settings=self.settings,
-                geometry=self.settings.geometry, tell=self.tell,
-            )  # fmt: skip
-        return self.recorded[name]
-
-    def held(self, name: str, key: str) -> dict[str, Any] | None:
-        """The document of this name if it was made of the same contents with the same settings."""
-        if self.folder is None:
-            return None
-        try:
-            document = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        if not isinstance(document, dict) or document.get("key") != key:
-            return None
-        self.reused.append(name)
-        self.files.append(self.folder / f"{name}.json")
-        return document
-
-    def keep(self, name: str, document: dict[str, Any]) -> dict[str, Any]:
-        """File a document, if there is a store."""
-        if self.folder is not None:
-            path = self.folder / f"{name}.json"
-            write_text_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
-            self.files.append(path)
-        return document
 
 
 @one_blas_thread()
 def measure_cka(
     checkpoints: Sequence[str | Path],
-    settings: CkaSettings | None = None,
+    settings: CkaSettings,
     *,
+    train: LevelSet | None = None,
     store: str | Path | None = None,
-    device: str = "cpu",
     tell: Tell = lambda what: None,
 ) -> CkaMeasurement:
-    """CKA of each checkpoint with its controls, and of pairs of encoders on identical observations.
+    """CKA of each checkpoint with its controls.
 
     Args:
         checkpoints: `.safetensors` files or runs' folders.
-        settings: geometry, level sets, rule, draw and shuffles.
+        settings: geometry, held-out levels, draw and shuffles.
+        train: training levels; None for those of each checkpoint.
         store: the folder below which files go to `results/cka`; None writes no files.
-        device: where the networks run.
         tell: called with a description of each step.
     """
-    settings = settings or CkaSettings()
-    candidates = _load(checkpoints, settings, device)
-    pairs = _pairs(candidates, settings.pairs)
-    session = _Session(settings, Path(store) / "results" / "cka" if store is not None else None, tell)
-    records = [_checkpoint_record(session, candidate) for candidate in candidates]
-    cross = [entry for pair in pairs for entry in _cross(session, *pair)]
-    return CkaMeasurement(tuple(records), tuple(cross), tuple(session.files), tuple(session.reused))
+    records, written = [], []
+    for candidate in _load(checkpoints, train, settings.test):
+        path = None
+        if store is not None:
+            path = Path(store) / "results" / "cka" / f"{candidate.policy.name}.json"
+            written.append(path)
+        records.append(_record(candidate, settings, path, tell))
+    return CkaMeasurement(tuple(records), tuple(written))
 
 
-def _load(checkpoints: Sequence[str | Path], settings: CkaSettings, device: str) -> list[_Candidate]:
+def _load(checkpoints: Sequence[str | Path], train: LevelSet | None, test: LevelSet) -> list[_Candidate]:
     """Every checkpoint, checked before anything is played."""
     if not checkpoints:
         raise UsageError("No checkpoint is named: give .safetensors files or runs' folders.")
     candidates: list[_Candidate] = []
     for each in checkpoints:
-        policy = load_checkpoint_policy(checkpoint_path(str(each)), device=device)
+        policy = load_checkpoint_policy(checkpoint_path(str(each)), device="cpu")
         header = policy.header
         spec = make_spec(game_of_file(header["game"], file=each), mode=header["mode"])
-        train = settings.train or LevelSet.parse(header["levels"])
-        check_disjoint(train, settings.test)
-        run = RunIdentity.from_header(header).labels
-        labels = {name: run[name] for name in ("game", "mode", "agent", "seed", "budget")}
+        own = train or LevelSet.parse(header["levels"])
+        check_disjoint(own, test)
         for other in candidates:
             if other.policy.fingerprint == policy.fingerprint:
                 raise UsageError(
@@ -195,79 +138,35 @@ def _load(checkpoints: Sequence[str | Path], settings: CkaSettings, device: str)
                     f"Two different checkpoints are both {policy.name}: name one of them, or measure them into two "
                     "stores."
                 )
-        candidates.append(_Candidate(policy, spec, train, labels))
+        candidates.append(_Candidate(policy, spec, own))
     return candidates
 
 
-def _pairs(candidates: list[_Candidate], pairs: Pairs) -> list[tuple[_Candidate, _Candidate]]:
-    def belong(one: _Candidate, other: _Candidate) -> bool:
-        names: tuple[str, ...] = ("game", "mode", "budget")
-        if pairs == "encoders":
-            names = (*names, "seed")
-            if one.policy.header["encoder"] == other.policy.header["encoder"]:
-                return False
-        return all(one.labels[name] == other.labels[name] for name in names)
-
-    if pairs == "none":
-        return []
-    return [pair for pair in itertools.combinations(candidates, 2) if belong(*pair)]
-
-
-def _key(settings: CkaSettings, *candidates: _Candidate) -> str:
-    content = [
-        FORMAT, _METHOD, settings.to_dict(), instruction_set(), candidates[0].spec.version,
-        [candidate.facts for candidate in candidates],
-    ]  # fmt: skip
-    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+def _record(candidate: _Candidate, settings: CkaSettings, path: Path | None, tell: Tell) -> dict[str, Any]:
+    """The record of a checkpoint: that of its file if it was made of the same contents, or measured now and filed."""
+    facts, spec = candidate.facts, candidate.spec
+    content = [FORMAT, _METHOD, settings.to_dict(), instruction_set(), spec.version, [facts]]
+    key = hashlib.sha256(canonical_json(content).encode()).hexdigest()
+    held = _read(path) if path is not None else None
+    if held is not None and held.get("key") == key:
+        return dict(held["records"][0])
+    measured = measure_checkpoint(candidate.policy, spec, train=candidate.train, settings=settings, tell=tell)
+    record = {**facts, **measured}
+    if path is not None:
+        engine = {"engine": spec.engine, "version": spec.version}
+        document = {
+            "format": FORMAT, "key": key, "engine": engine, "settings": settings.to_dict(), "records": [record],
+        }  # fmt: skip
+        write_text_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    return record
 
 
-def _document(settings: CkaSettings, key: str, candidate: _Candidate) -> dict[str, Any]:
-    engine = {"engine": candidate.spec.engine, "version": candidate.spec.version}
-    return {"format": FORMAT, "key": key, "engine": engine, "settings": settings.to_dict()}
-
-
-def _checkpoint_record(session: _Session, candidate: _Candidate) -> dict[str, Any]:
-    key = _key(session.settings, candidate)
-    name = candidate.policy.name
-    document = session.held(name, key)
-    if document is None:
-        measured = measure_within(
-            candidate.policy, candidate.spec, session.play(candidate), train=candidate.train,
-            settings=session.settings, tell=session.tell,
-        )  # fmt: skip
-        record = {**candidate.facts, **measured.to_record(session.settings)}
-        document = session.keep(name, {**_document(session.settings, key, candidate), "records": [record]})
-    record = document["records"][0]
-    return dict(record)
-
-
-def _cross(session: _Session, one: _Candidate, other: _Candidate) -> list[dict[str, Any]]:
-    key = _key(session.settings, one, other)
-    name = f"cross-{one.policy.name}-{other.policy.name}"
-    document = session.held(name, key)
-    if document is None:
-        entries = []
-        for player in (one, other):
-            recorded = session.play(player)
-            for level_set, (recording, own) in (("train", recorded.train), ("test", recorded.test)):
-                session.tell(f"{name}: {level_set} levels, played by {player.policy.name}")
-                sides = [own if each is player else recording.features(each.policy) for each in (one, other)]
-                null = permutation_null(
-                    *sides, permutations=session.settings.permutations,
-                    rng=stream("cross", session.settings.seed, key, player.policy.fingerprint, level_set),
-                )  # fmt: skip
-                entries.append(
-                    {
-                        "x": dict(one.labels), "y": dict(other.labels), "played_by": player.policy.name,
-                        "level_set": level_set, "n": null.n, "value": null.observed, "perm_mean": null.mean,
-                        "perm_sd": null.sd, "analytic": null.exact_mean,
-                        "in_null_units": null.observed / null.exact_mean,
-                    }
-                )  # fmt: skip
-        # `records` is what the report reads of every file here: a pair adds no row to its table.
-        document = {**_document(session.settings, key, one), "records": [], "cross": entries}
-        session.keep(name, document)
-    return list(document["cross"])
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _name(record: dict[str, Any]) -> str:

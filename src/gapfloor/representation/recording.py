@@ -8,7 +8,9 @@ Diagnostics").
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +22,20 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
-from gapfloor.representation.streams import stream
-from gapfloor.rules.rule import Rule
+from gapfloor.records.manifest import canonical_json
+from gapfloor.rules import Sampled
 
 #: Slots whose logits are inferred together, in every geometry: a slot plays the same whatever the other slots play.
 _BATCH = 16
 
 #: Rows of one inference of features.
 ENCODED_TOGETHER = 64
+
+
+def stream(purpose: str, *parts: str | int) -> np.random.Generator:
+    """The generator for `purpose` (an action stream, a shuffle), keyed by everything that names it."""
+    digest = hashlib.sha256(canonical_json(["cka", purpose, *parts]).encode()).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
 
 
 @dataclass(frozen=True)
@@ -80,14 +88,21 @@ class Recording:
 
 
 def encode(policy: Any, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What `policy.features` makes of observations, always so many at a time that a row does not depend on others."""
-    rows = []
-    for start in range(0, len(observations), ENCODED_TOGETHER):
-        piece = observations[start : start + ENCODED_TOGETHER]
-        padded = np.concatenate([piece, np.repeat(piece[:1], ENCODED_TOGETHER - len(piece), axis=0)])
-        rows.append(np.asarray(policy.features(padded))[: len(piece)])
-    values: npt.NDArray[Any] = np.concatenate(rows)
+    """What `policy.features` makes of observations."""
+    values = _in_batches(observations, ENCODED_TOGETHER, policy.features)
     return values.reshape(len(values), -1)
+
+
+def _in_batches(
+    observations: npt.NDArray[Any], size: int, compute: Callable[[npt.NDArray[Any]], Any]
+) -> npt.NDArray[Any]:
+    """What is computed of observations, always so many at a time that a row does not depend on others."""
+    pieces = []
+    for start in range(0, len(observations), size):
+        piece = observations[start : start + size]
+        padded = np.concatenate([piece, np.repeat(piece[:1], size - len(piece), axis=0)])
+        pieces.append(np.asarray(compute(padded))[: len(piece)])
+    return np.concatenate(pieces)
 
 
 def record_play(
@@ -96,15 +111,14 @@ def record_play(
     *,
     levels: LevelSet,
     geometry: Geometry,
-    rule: Rule,
     draw: int,
     fingerprint: str,
     name: str = "policy",
 ) -> Recording:
-    """The observations that `policy` sees under `rule` from the start of each slot's first episode.
+    """The observations that `policy` sees under the rule sampled, from the start of each slot's first episode.
 
-    Levels depend on (levels, draw, slot) and actions on streams keyed by `fingerprint`, rule, levels, draw and slot,
-    so two geometries differ in nothing but which steps of which slots are taken.
+    Levels depend on (levels, draw, slot) and actions on streams keyed by `fingerprint`, levels, draw and slot, so two
+    geometries differ in nothing but which steps of which slots are taken.
     """
     if isinstance(policy, StatefulPolicy):
         raise PolicyError(
@@ -112,12 +126,14 @@ def record_play(
             "without a state."
         )
     slots, steps = geometry.slots, geometry.steps
+    rule = Sampled()
     key = (spec.engine, spec.game, spec.mode, fingerprint, str(rule), str(levels), draw)
     uniforms = np.stack([stream("action", *key, slot).random(steps) for slot in range(slots)])
     engine = engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
     reader = LogitsReader(policy, name=name, n_slots=_BATCH, space=engine.action_space)
     frames, since, seeds = [], [], []
     age = np.zeros(slots, dtype=np.int64)
+    none = np.zeros(_BATCH, dtype=bool)
     try:
         observations, _, first = engine.observe()
         for step in range(steps):
@@ -126,7 +142,7 @@ def record_play(
             since.append(age)
             seeds.append(engine.level_seeds.astype(np.int64))
             if step + 1 < steps:
-                logits = _read(reader, frames[-1])
+                logits = _in_batches(frames[-1], _BATCH, lambda some: reader.read(some, none))
                 observations, _, first = engine.step(rule.choose(logits, uniforms[:, step]))
             age = age + 1
     finally:
@@ -138,14 +154,3 @@ def record_play(
         level_seed=np.concatenate(seeds),
         geometry=geometry,
     )
-
-
-def _read(reader: LogitsReader, observations: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Logits of all slots, a fixed number at a time (the last piece padded)."""
-    pieces = []
-    first = np.zeros(_BATCH, dtype=bool)
-    for start in range(0, len(observations), _BATCH):
-        piece = observations[start : start + _BATCH]
-        padded = np.concatenate([piece, np.repeat(piece[:1], _BATCH - len(piece), axis=0)])
-        pieces.append(reader.read(padded, first)[: len(piece)])
-    return np.concatenate(pieces)

@@ -39,11 +39,6 @@ class PermutationNull:
         """How many standard deviations of the null the observed value lies above its mean."""
         return (self.observed - self.mean) / self.sd if self.sd > 0 else math.nan
 
-    @property
-    def collapse(self) -> float:
-        """By what factor shuffling lowers the value."""
-        return self.observed / self.mean
-
 
 def expected_cka(pr_x: float, pr_y: float, n: int) -> float:
     """The null's exact mean, from two participation ratios and the number of rows.

@@ -17,12 +17,13 @@ from gapfloor.play.campaign import backend_for
 from gapfloor.policies.backends import usual_backend
 from gapfloor.records.store import Store
 from gapfloor.study.costs import CostEstimate, estimate
-from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, StudyAssignment, note_name
-from gapfloor.study.graph import awaited_sentence, build_graph
+from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, note_name
+from gapfloor.study.graph import build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.runner import Listener, StudyOutcome, StudyProgress, run_study
+from gapfloor.study.runner import StudyOutcome, StudyProgress, run_study
 from gapfloor.study.survey import Survey
+from gapfloor.study.tasks import Workplace
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
@@ -49,8 +50,6 @@ class StudyStatus(ReadableResult):
     """Runs, cells, core seconds and disk of the whole study, done or not."""
     cores: int
     """The number of cores for the estimate of time."""
-    awaited: str = ""
-    """Which trained agents are not there yet, and where they are looked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor study status --json` prints."""
@@ -62,7 +61,7 @@ class StudyStatus(ReadableResult):
         return table_of("tasks", [{"task": kind, **row} for kind, row in zip(self.tasks, rows, strict=True)])
 
     def sentences(self) -> list[str]:
-        """What is running, failed, damaged and awaited, and what the whole study costs."""
+        """What is running, failed and damaged, and what the whole study costs."""
         size = self.size
         addendum = f", {counted(size.n_addendum_cells, 'cell')} of the addendum" * bool(size.n_addendum_cells)
         hours = ", ".join(f"{kind} {duration(seconds)}" for kind, seconds in size.core_seconds.items())
@@ -70,7 +69,6 @@ class StudyStatus(ReadableResult):
             *(f"running: {name}" for name in self.running),
             *(f"failed: {name}: {words}" for name, words in self.failed.items()),
             *(f"damaged, will be measured again: {name}" for name in self.damaged),
-            *([self.awaited] if self.awaited else []),
             f"The whole study: {counted(size.n_runs, 'run')}, {counted(size.n_cells, 'cell')}{addendum}, "
             f"{counted(size.n_floor_cells, 'cell')} of references.",
             f"About {duration(size.seconds_on(self.cores))} on {counted(self.cores, 'core')} and "
@@ -85,8 +83,8 @@ def run(
     workers: int | None = None,
     ray: str | None = None,
     without_authentication: bool = False,
-    executor: Callable[[StudyAssignment], Executor] | None = None,
-    progress: Listener | bool | None = None,
+    executor: Callable[[Workplace], Executor] | None = None,
+    progress: bool | None = None,
 ) -> StudyOutcome:
     """Do what is missing in a study: train, calibrate, evaluate, analyse and report.
 
@@ -100,10 +98,10 @@ def run(
         without_authentication: Use a Ray cluster that asks for no token: everyone who can reach it can run code with
             your rights.
         executor: Makes what runs the tasks instead.
-        progress: A listener of tasks. None: a line per task on a terminal or in a notebook; False: nothing.
+        progress: Whether a line is printed per task. None: on a terminal or in a notebook.
 
     Returns:
-        Which tasks are done, failed, or wait for agents that are not there yet.
+        Which tasks are done, which failed, and which need a failed one.
 
     Command line:
         gapfloor study run studies/demo.toml --store demo-store
@@ -112,31 +110,29 @@ def run(
     check_workers(workers)
     study = _read(study)
     opened = Store(Store(store or study.name).root.resolve())
-    others = TaskJournal(opened.root).coordinators()
+    others = TaskJournal(opened.root).workers()
     opened.prepare()
     games = [study.protocol(game).engines[0].game for game in study.games]
     opened.write_order(games=games, agents=study.agents)
     backend = backend_for(opened.cells(), study.evaluation.backend) or usual_backend("cpu")
 
-    def make_executor(coordinator: str) -> Executor:
-        assignment = StudyAssignment(study, str(opened.root), backend, coordinator)
+    def make_executor() -> Executor:
+        workplace = Workplace(study, opened.root, backend)
         if executor is not None:
-            return executor(assignment)
+            return executor(workplace)
         if ray is not None:
             return RayExecutor(
-                assignment, address=ray, capacity=workers, must_authenticate=not without_authentication
+                workplace, address=ray, capacity=workers, must_authenticate=not without_authentication
             )
-        return LocalExecutor(assignment, workers=workers or available_cores())
+        return LocalExecutor(workplace, workers=workers or available_cores())
 
-    if progress is None or isinstance(progress, bool):
-        is_shown = is_watched() if progress is None else progress
-        progress = StudyProgress(study, is_quiet=not is_shown, workers=workers or available_cores())
-        for other in others:
-            progress.tell(
-                f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done "
-                "twice."
-            )
-    return run_study(Survey(study, opened.root), make_executor=make_executor, listener=progress)
+    is_quiet = not (is_watched() if progress is None else progress)
+    shown = StudyProgress(study, is_quiet=is_quiet, workers=workers or available_cores())
+    for other in others[:1]:
+        shown.tell(
+            f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done twice."
+        )
+    return run_study(Survey(study, opened.root), make_executor=make_executor, progress=shown)
 
 
 def status(
@@ -151,7 +147,7 @@ def status(
         workers: Number of cores for the estimate of time (default: those of this machine).
 
     Returns:
-        Tasks by kind and state; what runs, failed, is damaged or awaited; runs, cells, time and disk.
+        Tasks by kind and state; what runs, failed or is damaged; runs, cells, time and disk.
 
     Command line:
         gapfloor study status studies/demo.toml --store demo-store
@@ -176,7 +172,6 @@ def status(
         states.setdefault(task.kind, Counter())[state] += 1
         if state in listed:
             listed[state].append(task.name)
-    absent = [run for run in study.absent_runs if not (root / "runs" / run).is_dir()]
     return StudyStatus(
         study=study.name,
         tasks=states,
@@ -185,7 +180,6 @@ def status(
         damaged=tuple(survey.damaged),
         size=estimate(study),
         cores=workers or available_cores(),
-        awaited=awaited_sentence(study, absent) if absent else "",
     )
 
 

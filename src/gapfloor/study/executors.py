@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+from abc import ABC, abstractmethod
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
 from gapfloor.leftovers import temporary_folder
 from gapfloor.records.manifest import content_key
-from gapfloor.records.store import Store
 from gapfloor.safe_path import safe_path
 from gapfloor.settings import to_table
 from gapfloor.study.journal import TaskJournal
@@ -40,35 +40,18 @@ class Ending:
     """The worker died: nothing is known about the task itself."""
 
 
-@dataclass(frozen=True)
-class StudyAssignment:
-    """What a worker needs to know, wherever it is."""
-
-    study: Study
-    store: str
-    """The folder, as every machine sees it."""
-    backend: str | None = None
-    """The library of all networks, chosen once for the whole study, whatever else a machine has installed."""
-    coordinator: str = ""
-    """The note of the process that hands out the tasks."""
-    folder: str = field(default_factory=os.getcwd)
-    """Where the command was typed: the user's own modules are found there."""
-
-
 def note_name(study: Study) -> str:
     """The study in notes: two files with one name are two studies if they ask for different things."""
     return f"{study.name} {content_key(to_table(study))[:8]}"
 
 
-def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
+def carry_out(task: Task, workplace: Workplace) -> tuple[str, str]:
     """Run one task in this process; the error in a sentence and in full, both empty when it is done."""
-    if os.path.isdir(assignment.folder):
-        os.chdir(assignment.folder)
-    store, study = Store(assignment.store), assignment.study
-    journal = TaskJournal(store.root, study=note_name(study), coordinator=assignment.coordinator)
+    if os.path.isdir(workplace.folder):
+        os.chdir(workplace.folder)
     try:
-        with journal.working(task.name) as heartbeat:
-            task.perform(Workplace(study, store, assignment.backend, heartbeat))
+        with TaskJournal(workplace.root, study=note_name(workplace.study)).working(task.name):
+            task.perform(workplace)
         return "", ""
     except GapfloorError as error:
         return str(error), str(error)
@@ -76,43 +59,34 @@ def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
         return in_users_words(error), full_traceback(error)
 
 
-class Executor(Protocol):
+#: A task under way: its error in a sentence and in full.
+Running = concurrent.futures.Future[tuple[str, str]]
+
+
+class Executor(ABC):
     """Runs tasks and says how they ended."""
 
     capacity: int
+    losses: tuple[type[BaseException], ...]
+    """What a future raises whose worker was lost."""
+
+    def __init__(self) -> None:
+        self._running: dict[Running, Task] = {}
+
+    @abstractmethod
+    def begin(self, task: Task) -> Running:
+        """Run `carry_out` somewhere."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop whatever still runs."""
 
     def submit(self, task: Task) -> None:
         """Begin a task."""
-        ...
+        self._running[self.begin(task)] = task
 
     def wait(self, seconds: float) -> list[Ending]:
         """Tasks that ended, after at most `seconds`."""
-        ...
-
-    def close(self) -> None:
-        """Stop whatever still runs."""
-        ...
-
-
-class LocalExecutor:
-    """A pool of one-thread processes on this machine; a process that dies is replaced."""
-
-    def __init__(self, assignment: StudyAssignment, *, workers: int) -> None:
-        self.capacity = workers
-        self._assignment = assignment
-        self._running: dict[concurrent.futures.Future[tuple[str, str]], Task] = {}
-        self._pool = private_pool(workers)
-
-    def submit(self, task: Task) -> None:
-        try:
-            future = self._pool.submit(carry_out, task, self._assignment)
-        except BrokenProcessPool:
-            self._pool.shutdown(wait=False, kill_workers=True)
-            self._pool = private_pool(self.capacity)
-            future = self._pool.submit(carry_out, task, self._assignment)
-        self._running[future] = task
-
-    def wait(self, seconds: float) -> list[Ending]:
         done, _ = concurrent.futures.wait(
             self._running, timeout=seconds, return_when=concurrent.futures.FIRST_COMPLETED
         )
@@ -121,25 +95,46 @@ class LocalExecutor:
             task = self._running.pop(future)
             try:
                 endings.append(Ending(task, *future.result()))
-            except (BrokenProcessPool, concurrent.futures.CancelledError) as error:
+            except self.losses as error:
                 endings.append(Ending(task, LOST, str(error), is_lost=True))
         return endings
+
+
+class LocalExecutor(Executor):
+    """A pool of one-thread processes on this machine; a process that dies is replaced."""
+
+    losses = (BrokenProcessPool, concurrent.futures.CancelledError)
+
+    def __init__(self, workplace: Workplace, *, workers: int) -> None:
+        super().__init__()
+        self.capacity, self._workplace = workers, workplace
+        self._pool = private_pool(workers)
+
+    def begin(self, task: Task) -> Running:
+        try:
+            future: Running = self._pool.submit(carry_out, task, self._workplace)
+        except BrokenProcessPool:
+            self._pool.shutdown(wait=False, kill_workers=True)
+            self._pool = private_pool(self.capacity)
+            future = self._pool.submit(carry_out, task, self._workplace)
+        return future
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, kill_workers=True)
 
 
-class RayExecutor:
+class RayExecutor(Executor):
     """Tasks on a Ray cluster: one CPU each; the runner begins a lost task again, elsewhere."""
 
     def __init__(
         self,
-        assignment: StudyAssignment,
+        workplace: Workplace,
         *,
         address: str,
         capacity: int | None = None,
         must_authenticate: bool = True,
     ) -> None:
+        super().__init__()
         if address == "local":
             require_token_here()
         try:
@@ -164,24 +159,13 @@ class RayExecutor:
         # Ray itself retries nothing: the runner counts the attempts of a task that keeps crashing its worker.
         remote: Any = ray.remote(num_cpus=1, max_retries=0)
         self._run = remote(carry_out)
-        self._assignment = ray.put(assignment)
-        self._running: dict[Any, Task] = {}
+        self._workplace = ray.put(workplace)
+        self.losses = (ray.exceptions.RayError,)
 
-    def submit(self, task: Task) -> None:
-        self._running[self._run.options(name=task.name).remote(task, self._assignment)] = task
-
-    def wait(self, seconds: float) -> list[Ending]:
-        if not self._running:
-            return []
-        done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=seconds)
-        endings = []
-        for reference in done:
-            task = self._running.pop(reference)
-            try:
-                endings.append(Ending(task, *self._ray.get(reference)))
-            except self._ray.exceptions.RayError as error:
-                endings.append(Ending(task, LOST, str(error), is_lost=True))
-        return endings
+    def begin(self, task: Task) -> Running:
+        reference = self._run.options(name=task.name).remote(task, self._workplace)
+        future: Running = reference.future()
+        return future
 
     def close(self) -> None:
         self._ray.shutdown()

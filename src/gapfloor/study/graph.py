@@ -1,11 +1,6 @@
-"""The tasks of a study in an order in which they can be done, and those that wait for agents of another folder.
-
-Agents often finish one after another. A study does what it can with those that exist, and the rest waits.
-"""
+"""The tasks of a study in an order in which they can be done."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
 
 from gapfloor.play.candidate import Entrant
 from gapfloor.study.model import Study
@@ -21,10 +16,6 @@ from gapfloor.study.tasks import (
     Task,
     TrainTask,
 )
-from gapfloor.tables.cells import counted
-
-#: Absent agents that a message names.
-_SHOWN = 6
 
 
 def build_graph(study: Study) -> list[Task]:
@@ -80,26 +71,3 @@ def _tasks_of_game(study: Study, game: str) -> list[Task]:
             CkaTask(name=f"cka {game}", needs=tuple(task.name for task in trained), game=game, runs=names)
         )
     return tasks
-
-
-def without_awaited(tasks: Sequence[Task], absent: Iterable[str]) -> tuple[list[Task], list[str]]:
-    """The tasks that can be done without the absent runs, and the names of those that wait."""
-    waiting = {f"train {run}" for run in absent}
-    ready = []
-    for task in tasks:
-        if task.name in waiting or waiting & set(task.needs):
-            waiting.add(task.name)
-        else:
-            ready.append(task)
-    return ready, [task.name for task in tasks if task.name in waiting]
-
-
-def awaited_sentence(study: Study, absent: Sequence[str]) -> str:
-    """Which agents are not there yet, and where they are looked for."""
-    folders = sorted({group.checkpoints for group in study.runs if group.checkpoints})
-    more = f" and {len(absent) - _SHOWN} more" if len(absent) > _SHOWN else ""
-    verb = "is" if len(absent) == 1 else "are"
-    return (
-        f"{counted(len(absent), 'agent')} {verb} not in {', '.join(folders)} yet: "
-        f"{', '.join(absent[:_SHOWN])}{more}."
-    )

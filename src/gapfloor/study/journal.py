@@ -1,7 +1,7 @@
 """Who works on a store and what failed, for `study run` and `study status`: notes in `log/`, which are not results.
 
 A note names its process, so a process that was killed does not count as running. A process on another machine cannot be
-looked up: it updates its note while it works, and a note that has not been updated for a while is that of a dead one.
+looked up: it updates its note while it lives, and a note that has not been updated for a while is that of a dead one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import dataclasses
 import json
 import os
 import re
-import secrets
 import socket
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +25,6 @@ from gapfloor.records.atomic import write_text_atomically
 #: Seconds without a sign of life after which a process of another machine no longer counts as running.
 COLD = 120.0
 
-#: Called now and then by whoever works, to show that it is alive.
-Heartbeat = Callable[[], None]
-
 
 @dataclass(frozen=True, kw_only=True)
 class WorkNote:
@@ -35,10 +32,8 @@ class WorkNote:
 
     study: str
     """The name of the study."""
-    work: str
-    """The name of the task; empty for the coordinator, the process that hands out tasks."""
-    coordinator: str = ""
-    """The note of the task's coordinator; empty for the coordinator itself."""
+    task: str
+    """The name of the task."""
     host: str
     place: str
     process: int
@@ -64,49 +59,30 @@ class Failure:
 class TaskJournal:
     """The notes of one study in one store; another study file on the same store has notes of its own."""
 
-    def __init__(self, root: Path, *, study: str = "", coordinator: str = "") -> None:
-        self._tasks = Path(root) / "log" / "tasks"
-        self._coordinators = Path(root) / "log" / "runs"
-        self._study, self._coordinator = study, coordinator
+    def __init__(self, root: Path, *, study: str = "") -> None:
+        self._folder = Path(root) / "log" / "tasks"
+        self._study = study
 
     def _path(self, task: str, ending: str) -> Path:
-        return self._tasks / f"{re.sub(r'[^A-Za-z0-9.-]+', '_', f'{task} {self._study}')}.{ending}"
+        return self._folder / f"{re.sub(r'[^A-Za-z0-9.-]+', '_', f'{task} {self._study}')}.{ending}"
 
     @contextlib.contextmanager
-    def coordinating(self) -> Iterator[tuple[str, Heartbeat]]:
-        """Note that this process hands out tasks; yields the note's name, and what keeps it fresh."""
-        note = self._coordinators / f"{this_place()}-{os.getpid()}-{secrets.token_hex(4)}.json"
-        with self._noted(note, work="") as heartbeat:
-            yield note.name, heartbeat
-
-    @contextlib.contextmanager
-    def working(self, task: str) -> Iterator[Heartbeat]:
-        """Note that a task runs; yields a function that the task calls now and then to show that it is alive."""
+    def working(self, task: str) -> Iterator[None]:
+        """Note that a task runs, for as long as it does."""
         self._path(task, "failed").unlink(missing_ok=True)
-        note = self._path(task, f"{this_place()}-{os.getpid()}.running")
-        with self._noted(note, work=task) as heartbeat:
-            yield heartbeat
-
-    @contextlib.contextmanager
-    def _noted(self, note: Path, *, work: str) -> Iterator[Heartbeat]:
         process = os.getpid()
+        note = self._path(task, f"{this_place()}-{process}.running")
         who = WorkNote(
-            study=self._study, work=work, coordinator=self._coordinator, host=socket.gethostname(),
-            place=this_place(), process=process, started=start_time(process), since=time.time(),
+            study=self._study, task=task, host=socket.gethostname(), place=this_place(), process=process,
+            started=start_time(process), since=time.time(),
         )  # fmt: skip
         write_text_atomically(note, json.dumps(dataclasses.asdict(who)) + "\n")
-        last = time.monotonic()
-
-        def heartbeat() -> None:
-            nonlocal last
-            if time.monotonic() - last > COLD / 10:
-                last = time.monotonic()
-                with contextlib.suppress(OSError):
-                    os.utime(note)
-
+        has_ended = threading.Event()
+        threading.Thread(target=_keep_fresh, args=(note, has_ended), daemon=True).start()
         try:
-            yield heartbeat
+            yield
         finally:
+            has_ended.set()
             note.unlink(missing_ok=True)
 
     def fail(self, task: str, error: str, details: str) -> Path:
@@ -120,7 +96,7 @@ class TaskJournal:
     def failures(self) -> dict[str, Failure]:
         """Tasks of this study whose last attempt failed."""
         found = {}
-        for path in sorted(self._tasks.glob("*.failed")):
+        for path in sorted(self._folder.glob("*.failed")):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 note = json.loads(path.read_text())
                 if note["study"] == self._study:
@@ -128,26 +104,25 @@ class TaskJournal:
         return found
 
     def running(self) -> set[str]:
-        """Tasks of this study that are being worked on, by a process that somebody still waits for."""
-        coordinators = {path.name for path, _ in _living(self._coordinators, "*.json")}
-        return {
-            note.work
-            for _, note in _living(self._tasks, "*.running")
-            if note.study == self._study and note.coordinator in ("", *coordinators)
-        }
+        """Tasks of this study that are being worked on."""
+        return {note.task for note in self.workers() if note.study == self._study}
 
-    def coordinators(self) -> list[WorkNote]:
-        """Every process that hands out tasks of any study in this store."""
-        return [note for _, note in _living(self._coordinators, "*.json")]
+    def workers(self) -> list[WorkNote]:
+        """The notes of processes that work on any study in this store, as far as can be known."""
+        found = []
+        for path in sorted(self._folder.glob("*.running")):
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                note = from_exact(WorkNote, json.loads(path.read_text()))
+                is_alive = is_running(note.place, note.process, started=note.started)
+                if is_alive is None:
+                    is_alive = time.time() - path.stat().st_mtime < COLD
+                if is_alive:
+                    found.append(note)
+        return found
 
 
-def _living(folder: Path, pattern: str) -> Iterator[tuple[Path, WorkNote]]:
-    """The notes of processes that work now, as far as can be known."""
-    for path in sorted(folder.glob(pattern)):
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            note = from_exact(WorkNote, json.loads(path.read_text()))
-            is_alive = is_running(note.place, note.process, started=note.started)
-            if is_alive is None:
-                is_alive = time.time() - path.stat().st_mtime < COLD
-            if is_alive:
-                yield path, note
+def _keep_fresh(note: Path, has_ended: threading.Event) -> None:
+    """Show now and then that the process of a note is alive."""
+    while not has_ended.wait(COLD / 10):
+        with contextlib.suppress(OSError):
+            os.utime(note)

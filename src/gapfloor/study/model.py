@@ -178,17 +178,6 @@ class Study(LevelSettings):
             or os.path.exists(self.home / name.replace("{game}", game).partition(":")[2])
         )
 
-    @property
-    def absent_runs(self) -> list[str]:
-        """Runs whose checkpoints are not, or not yet, in the folder that the file names."""
-        return [
-            spec.run
-            for group, spec in self.training_specs()
-            if group.checkpoints
-            # A name that no file can have is absent too; `Path.is_file` would raise.
-            and not os.path.isfile(self.home / group.checkpoints / spec.run / "checkpoint.safetensors")
-        ]
-
     def protocol(self, game: str) -> Protocol:
         """The evaluation protocol of one game."""
         shared = {
@@ -282,11 +271,12 @@ def _check_files(study: Study) -> None:
         raise UsageError(
             f"There is no plan {study.plan}: give its path relative to the folder of the study file."
         )
-    absent = set(study.absent_runs)
     for group in study.runs:
-        runs = [spec.run for other, spec in study.training_specs() if other is group]
-        # Some may come later; a folder without any is probably another one than was meant.
-        if group.checkpoints and runs and absent.issuperset(runs):
+        runs = [spec.run for other, spec in study.training_specs() if other is group and group.checkpoints]
+        # Some may come later; a folder without any is probably another one than was meant. A name that no file can have
+        # is absent too; `Path.is_file` would raise.
+        files = [study.home / group.checkpoints / run / "checkpoint.safetensors" for run in runs]
+        if runs and not any(map(os.path.isfile, files)):
             raise UsageError(
                 f"The checkpoint of {runs[0]} is missing from {Path(group.checkpoints)}, and so are all others: "
                 "restore them, or leave out `checkpoints` to train them."

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 from gapfloor.api.progress import duration
+from gapfloor.escape import printable_text
 from gapfloor.study.executors import Ending, Executor, note_name
-from gapfloor.study.graph import awaited_sentence, build_graph, without_awaited
-from gapfloor.study.journal import Heartbeat, TaskJournal
+from gapfloor.study.graph import build_graph
+from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import AnalyseTask, ReportTask, Task
@@ -24,14 +25,6 @@ from gapfloor.tables.readable import ReadableResult
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
 ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5
-
-
-class Listener(Protocol):
-    """Receives the progress of a study."""
-
-    def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None: ...
-
-    def ended(self, ending: Ending, *, again: bool) -> None: ...
 
 
 class StudyProgress:
@@ -72,7 +65,7 @@ class StudyProgress:
     def tell(self, text: str) -> None:
         """Print a line, unless nobody wants one."""
         if not self._is_quiet:
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{printable_text(text)}\n")
             sys.stderr.flush()
 
 
@@ -85,12 +78,6 @@ class StudyOutcome(ReadableResult):
     """Task and error."""
     blocked: list[str] = field(default_factory=list)
     """Tasks that need a failed one."""
-    absent: list[str] = field(default_factory=list)
-    """Trained agents that are not there yet."""
-    waiting: list[str] = field(default_factory=list)
-    """Tasks that need these agents."""
-    awaited: str = ""
-    """Which agents are not there yet, and where they are looked for."""
     study: str = ""
     """The study's name."""
     store: str = ""
@@ -98,65 +85,46 @@ class StudyOutcome(ReadableResult):
 
     def sentences(self) -> list[str]:
         """How many tasks are done, and where the page is."""
-        if self.failed or self.absent:
+        if self.failed:
             return [f"{self.study}: {counted(len(self.done), 'task')} done."]
         page = Path(self.store) / "report" / "index.html"
         return [f"{self.study}: all {len(self.done)} tasks are done. The page is {page}."]
 
     @property
     def failure(self) -> str:  # type: ignore[override]
-        """What failed, or which agents are missing, and what to do."""
-        if self.failed:
-            first, error = next(iter(self.failed.items()))
-            logs = Path(self.store) / "log" / "tasks"
-            return (
-                f"{counted(len(self.failed), 'task')} failed and {len(self.blocked)} depend on them. First: {first}: "
-                f"{error} Logs are in {logs}; run the same command to try again."
-            )
-        if not self.absent:
+        """What failed and what to do; empty where nothing did."""
+        if not self.failed:
             return ""
+        first, error = next(iter(self.failed.items()))
         return (
-            f"{self.awaited} {counted(len(self.waiting), 'task')} (the analysis and the report among them) need these "
-            "agents: add them and run the same command again. For a look at what is there: gapfloor report "
-            f"{self.store}"
+            f"{counted(len(self.failed), 'task')} failed and {len(self.blocked)} depend on them. First: {first}: "
+            f"{error} Logs are in {Path(self.store) / 'log' / 'tasks'}; run the same command to try again. For a look "
+            f"at what is there: gapfloor report {self.store}"
         )
 
 
 def run_study(
-    survey: Survey, *, make_executor: Callable[[str], Executor], listener: Listener
+    survey: Survey, *, make_executor: Callable[[], Executor], progress: StudyProgress
 ) -> StudyOutcome:
-    """Do every task of the surveyed study that is not done; returns what became of them.
-
-    `make_executor` is given the name of this process's note in the journal: it says that somebody waits.
-    """
-    study = survey.study
+    """Do every task of the surveyed study that is not done; returns what became of them."""
+    study, root = survey.study, survey.store.root
     graph = build_graph(study)
     # Analysis and report are made again when anything before them is.
     measured = [task for task in graph if not isinstance(task, AnalyseTask | ReportTask)]
-    finished = [task for task in measured if task.is_done(survey)]
-    done = {task.name for task in finished}
-    absent = [run for run in study.absent_runs if f"train {run}" not in done]
-    todo, waiting = without_awaited([task for task in graph if task.name not in done], absent)
-    here: dict[str, Any] = {
-        "study": study.name,
-        "store": str(survey.store.root),
-        "absent": absent,
-        "waiting": waiting,
-    }
-    here["awaited"] = awaited_sentence(study, absent) if absent else ""
-    if not any(task in measured for task in todo) and all(task.is_done(survey) for task in todo):
-        there = [task for task in graph if task.name not in waiting]
-        listener.start([], there)
-        return StudyOutcome(done=[task.name for task in there], **here)
-    listener.start(todo, finished)
-    journal = TaskJournal(survey.store.root, study=note_name(study))
-    with journal.coordinating() as (coordinator, heartbeat):
-        executor = make_executor(coordinator)
+    done = [task for task in measured if task.is_done(survey)]
+    if len(done) == len(measured) and all(task.is_done(survey) for task in graph[len(measured) :]):
+        done = graph
+    names = {task.name for task in done}
+    todo = [task for task in graph if task.name not in names]
+    progress.start(todo, done)
+    outcome = StudyOutcome(done=sorted(names), study=study.name, store=str(root))
+    if todo:
+        executor = make_executor()
         try:
-            outcome = _Schedule(todo, done, executor, listener, journal).run(heartbeat)
-            return replace(outcome, **here)
+            _Schedule(todo, outcome, executor, progress, TaskJournal(root, study=note_name(study))).run()
         finally:
             executor.close()
+    return outcome
 
 
 class _Schedule:
@@ -165,21 +133,18 @@ class _Schedule:
     def __init__(
         self,
         todo: Sequence[Task],
-        done: set[str],
+        outcome: StudyOutcome,
         executor: Executor,
-        listener: Listener,
+        progress: StudyProgress,
         journal: TaskJournal,
     ) -> None:
-        self._waiting = list(todo)
-        self._outcome = StudyOutcome(done=sorted(done))
-        self._done = set(done)
-        self._attempts: dict[str, int] = {}
+        self._waiting, self._outcome = list(todo), outcome
+        self._attempts: Counter[str] = Counter()
         self._n_running = 0
-        self._executor, self._listener, self._journal = executor, listener, journal
+        self._executor, self._progress, self._journal = executor, progress, journal
 
-    def run(self, heartbeat: Heartbeat = lambda: None) -> StudyOutcome:
+    def run(self) -> None:
         while self._waiting or self._n_running:
-            heartbeat()
             self._begin_ready()
             if not self._n_running:
                 break
@@ -187,24 +152,23 @@ class _Schedule:
                 self._n_running -= 1
                 self._settle(ending)
         self._outcome.blocked = [task.name for task in self._waiting]
-        return self._outcome
 
     def _begin_ready(self) -> None:
+        done = set(self._outcome.done)
         for task in list(self._waiting):
             if self._n_running >= self._executor.capacity:
                 return
-            if set(task.needs) <= self._done:
+            if done.issuperset(task.needs):
                 self._waiting.remove(task)
-                self._attempts[task.name] = self._attempts.get(task.name, 0) + 1
+                self._attempts[task.name] += 1
                 self._executor.submit(task)
                 self._n_running += 1
 
     def _settle(self, ending: Ending) -> None:
         task = ending.task
         if not ending.error:
-            self._done.add(task.name)
             self._outcome.done.append(task.name)
-            self._listener.ended(ending, again=False)
+            self._progress.ended(ending, again=False)
             return
         most = ATTEMPTS_IF_LOST if ending.is_lost else ATTEMPTS
         again = self._attempts[task.name] < most
@@ -213,4 +177,4 @@ class _Schedule:
         else:
             self._journal.fail(task.name, ending.error, ending.details)
             self._outcome.failed[task.name] = ending.error
-        self._listener.ended(ending, again=again)
+        self._progress.ended(ending, again=again)

@@ -37,7 +37,6 @@ class Survey:
     """A look at the store of a study at one moment."""
 
     def __init__(self, study: Study, root: Path) -> None:
-        check_runs(study, root)
         self.study, self.store = study, Store(root)
         self.cells: Counter[WantedCell] = Counter(self._whole_cells(study.protocol(study.games[0])))
         """Cells of the study's design with everything that it measures; networks of one reference share a name."""
@@ -62,18 +61,6 @@ class Survey:
             yield WantedCell(
                 labels["game"], labels["mode"], name, labels["level_set"], levels, labels["draw"]
             )
-
-
-def check_runs(study: Study, root: Path) -> None:
-    """Refuse a store that holds another run under the name of one of the study's, e.g. one of other `steps`."""
-    for group, spec in study.training_specs():
-        path = root / "runs" / spec.run / "checkpoint.safetensors"
-        if group.checkpoints or not path.is_file():
-            continue
-        from gapfloor.training.checkpoint_file import read_header  # imports torch
-
-        remedy = "Give these runs another `budget` in the study file, or choose another --store."
-        spec.refuse_other(read_header(path), path, remedy=remedy)
 
 
 #: What a report shows besides cells. A file that is still being written has a name that begins with a dot.

@@ -9,26 +9,23 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
+import os
 import shutil
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import GapfloorError, StoreError
-from gapfloor.play.campaign import Request, backend_for, plan_campaign
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.cell import CellSpec
 from gapfloor.play.protocol import Protocol
 from gapfloor.play.references import BEST_CONSTANT, recorded_name, relative_to_file
-from gapfloor.play.workers import CellWorkers, Progress
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rules, rule_kind
-from gapfloor.study.journal import Heartbeat
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey, WantedCell, report_digest
 from gapfloor.training.spec import TrainingSpec
@@ -36,13 +33,21 @@ from gapfloor.training.spec import TrainingSpec
 
 @dataclass(frozen=True)
 class Workplace:
-    """What a task works with."""
+    """What a task works with, wherever it runs."""
 
     study: Study
-    store: Store
+    root: Path
+    """The store's folder, as every machine sees it."""
     backend: str | None = None
-    """The library that computes the networks' logits; None: the study's own, that of the store, or the usual one."""
-    heartbeat: Heartbeat = lambda: None
+    """The library of all networks, chosen once for the whole study, whatever else a machine has installed; None: the
+    study's own, that of the store, or the usual one."""
+    folder: str = field(default_factory=os.getcwd)
+    """Where the command was typed: the user's own modules are found there."""
+
+    @property
+    def store(self) -> Store:
+        """The study's store."""
+        return Store(self.root)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +91,10 @@ class TrainTask(Task):
             return not source.is_file() or path.read_bytes() == source.read_bytes()
         from gapfloor.training.checkpoint_file import read_header
 
-        return int(read_header(path)["iteration"]) >= self.spec.n_updates
+        header = read_header(path)
+        remedy = "Give these runs another `budget` in the study file, or choose another --store."
+        self.spec.refuse_other(header, path, remedy=remedy)
+        return int(header["iteration"]) >= self.spec.n_updates
 
     def perform(self, workplace: Workplace) -> None:
         if self.checkpoints:
@@ -94,20 +102,17 @@ class TrainTask(Task):
             return
         from gapfloor.training.trainer import train
 
-        def observe(tick: object) -> None:
-            workplace.heartbeat()
-
-        train(self.spec, store=workplace.store.root, threads=1, observe=observe)
+        train(self.spec, store=workplace.root, threads=1)
 
     def _copy(self, workplace: Workplace) -> None:
         run, source = self.spec.run, self._source(workplace.study)
         if not (source / "checkpoint.safetensors").is_file():
-            raise StoreError(f"The checkpoint of {run} is missing from {self.checkpoints}: restore it.")
+            raise StoreError(f"The checkpoint of {run} is not in {self.checkpoints}: add it.")
         # The log first: the checkpoint is what says that the run is there.
         for name in ("log.parquet", "checkpoint.safetensors"):
             if (source / name).is_file():
-                target = workplace.store.root / "runs" / run / name
-                write_atomically(target, functools.partial(_copy_file, source / name))
+                target = workplace.root / "runs" / run / name
+                write_atomically(target, functools.partial(shutil.copyfile, source / name))
 
     def _source(self, study: Study) -> Path:
         return study.home / self.checkpoints / self.spec.run
@@ -116,10 +121,6 @@ class TrainTask(Task):
         per_second = rates()["train_steps_per_core_second"]
         rate = per_second.get(self.spec.encoder, per_second["impala"])
         return 1.0 if self.checkpoints else float(self.spec.steps / rate)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    shutil.copyfile(source, target)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +138,7 @@ class CalibrateTask(Task):
     def perform(self, workplace: Workplace) -> None:
         from gapfloor.calibration import classes_for
 
-        classes_for(workplace.store.root, workplace.study.protocol(self.game).engines[0])
+        classes_for(workplace.root, workplace.study.protocol(self.game).engines[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +165,22 @@ class CellTask(Task):
     def is_done(self, survey: Survey) -> bool:
         return self.cells(survey.study) <= survey.cells
 
+    def _play(self, workplace: Workplace, *entrants: Entrant, **wanted: Any) -> None:
+        """Play what is wanted of the game with the settings of the study, in this process."""
+        study = workplace.study
+        settings = study.evaluation
+        backend: Any = workplace.backend or settings.backend
+        play_policies(
+            {self.game: entrants},
+            asked=CampaignSettings(
+                device=settings.device, backend=backend, batch=settings.batch, workers=1, progress=False
+            ),
+            store=workplace.store,
+            protocol=self.protocol(study),
+            is_prepared=True,
+            **{"references": (), **wanted},
+        )
+
     def _n_steps(self, n_episodes: float) -> float:
         """About how many steps so many episodes have."""
         known = rates()["floor_steps_per_episode"]
@@ -181,18 +198,8 @@ class FloorTask(CellTask):
         return recorded_name(self.reference)
 
     def perform(self, workplace: Workplace) -> None:
-        protocol = self.protocol(workplace.study)
-        stored = workplace.store.cells()
-        request = Request(
-            engine=protocol.engines[0],
-            protocol=protocol,
-            references=(relative_to_file(self.reference, workplace.study.home, game=self.game),),
-            batch=workplace.study.evaluation.batch,
-            device=workplace.study.evaluation.device,
-            backend=backend_for(stored, workplace.backend or workplace.study.evaluation.backend),
-        )
-        workers = CellWorkers(1, _HeartbeatProgress(workplace.heartbeat))
-        plan_campaign([request], workplace.store, stored=stored, is_prepared=True).play(workers)
+        reference = relative_to_file(self.reference, workplace.study.home, game=self.game)
+        self._play(workplace, references=(reference,))
 
     def n_trials(self, study: Study) -> int:
         """Cells of constant actions on training levels, from which `best-constant` is chosen; known for ProcGen."""
@@ -226,26 +233,11 @@ class EvaluateTask(CellTask):
         return f"{self.run} {self.rule}", 1
 
     def perform(self, workplace: Workplace) -> None:
-        settings = workplace.study.evaluation
-        entrant = self.entrant or Entrant(str(workplace.store.root / "runs" / self.run))
-        # The library of the whole study is that of gapfloor's own networks.
-        backend: Any = settings.backend if self.entrant else workplace.backend or settings.backend
-        play_policies(
-            {self.game: [entrant]},
-            rules=parse_rules(self.rule),
-            asked=CampaignSettings(
-                device=settings.device,
-                backend=backend,
-                batch=settings.batch,
-                workers=1,
-                progress=_HeartbeatProgress(workplace.heartbeat),
-            ),
-            protocol=self.protocol(workplace.study),
-            store=workplace.store,
-            references=(),
-            probe=settings.probe,
-            is_prepared=True,
-        )
+        if self.entrant is not None:
+            # The library of the whole study is that of gapfloor's own networks.
+            workplace = replace(workplace, backend=None)
+        entrant = self.entrant or Entrant(str(workplace.root / "runs" / self.run))
+        self._play(workplace, entrant, rules=parse_rules(self.rule), probe=workplace.study.evaluation.probe)
 
     def seconds(self, study: Study) -> float:
         known, protocol = rates(), self.protocol(study)
@@ -257,16 +249,6 @@ class EvaluateTask(CellTask):
             return self._n_steps(played) / per_second
         probes = len(protocol.draws) * study.evaluation.probe * known["probe_seconds_per_state"]
         return self._n_steps(protocol.n_episodes) / per_second + float(probes)
-
-
-class _HeartbeatProgress(Progress):
-    """Shows with every episode that the task is alive."""
-
-    def __init__(self, heartbeat: Heartbeat) -> None:
-        self._heartbeat = heartbeat
-
-    def episode(self, cell: CellSpec, episode_return: float) -> None:
-        self._heartbeat()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +274,7 @@ class ReplayTask(Task):
 
         study = workplace.study
         replay(
-            workplace.store.root,
+            workplace.root,
             **self._choice(study),
             policies=[entrant.policy for _, entrant in study.given_runs(self.game)],
             # The study file names the environment, so its code is the user's own.
@@ -320,12 +302,11 @@ class CkaTask(Task):
         return all((folder / f"{run}.json").is_file() for run in self.runs)
 
     def perform(self, workplace: Workplace) -> None:
-        from gapfloor.levels import LevelSet
-        from gapfloor.representation import CkaSettings, measure_cka
+        from gapfloor.api.cka import cka
 
-        study, root = workplace.study, workplace.store.root
-        settings = CkaSettings(test=LevelSet.parse(study.test), draw=study.protocol(self.game).draws[0])
-        measure_cka([root / "runs" / run for run in self.runs], settings, store=root)
+        study, root = workplace.study, workplace.root
+        runs = [root / "runs" / run for run in self.runs]
+        cka(runs, test=study.test, draw=study.protocol(self.game).draws[0], store=root, progress=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,7 +331,7 @@ class AnalyseTask(Task):
         from gapfloor.analysis.episodes import read_inputs
         from gapfloor.analysis.stored_results import results_digest, write_stored_results
 
-        root, plan = workplace.store.root, workplace.study.plan_path
+        root, plan = workplace.root, workplace.study.plan_path
         inputs = read_inputs(root)
         write_stored_results(analyse(inputs, plan=plan), root, digest=results_digest(inputs, plan))
 
@@ -371,7 +352,7 @@ class ReportTask(Task):
         from gapfloor.report import load_report_source, write_report
         from gapfloor.report.write import FORMATS
 
-        study, root = workplace.study, workplace.store.root
+        study, root = workplace.study, workplace.root
         digest = report_digest(study, workplace.store)
         # From here on the folder is no longer the report of earlier inputs.
         (root / _REPORT_INPUTS).unlink(missing_ok=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from pathlib import Path
 
 from gapfloor.result_data import ResultData
-from gapfloor.tables.html import to_html
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal
 
@@ -15,6 +15,8 @@ class ReadableResult(ResultData):
     """A result that prints itself: its tables, then what they say. Notebooks show the same as HTML."""
 
     notes: tuple[str, ...] = ()
+    written: tuple[Path, ...] = ()
+    """The files that were written for the result."""
     failure: str = ""
     """Why a check that the user asked for failed: the command then exits with 1. Empty where nothing failed."""
 
@@ -36,6 +38,8 @@ class ReadableResult(ResultData):
         return "\n".join([*tables, *map(clean_lines, (*self.sentences(), *self.notes))])
 
     def _repr_html_(self) -> str:
+        from gapfloor.tables.html import to_html
+
         lines = [f"<p>{html.escape(line)}</p>" for line in (*self.sentences(), *self.notes)]
         return "".join([*map(to_html, self.tables()), *lines])
 
