@@ -40,6 +40,7 @@ _OLD_ARGUMENTS = {
     "verify_store": {"allowed": "allow"},
 }
 
+
 def old_name(name: str) -> Callable[..., Any]:
     """The function that an old name stands for; says once per place what to write instead."""
     home, instead = OLD_NAMES[name]

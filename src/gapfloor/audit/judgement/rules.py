@@ -97,7 +97,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     texts = [text for text in texts if text]
     # Something that cannot be read, or whose class is not known, may well be a policy.
     is_by_name = any(mark.what.startswith("candidate: ") for item in chosen for mark in item.item.marks)
-    is_guess = rules == {"random"} and (texts or is_by_name)
+    is_guess = rules == {"random"} and bool(texts or is_by_name)
     if is_guess or (texts and _is_one_branch(chosen, unknown)):
         return replace(base, candidates=_names([*chosen, *unknown]))
     if texts:
