@@ -241,3 +241,9 @@ def test_an_order_that_makes_no_sense_is_passed_over(store, text):
     write(store)
     (store.root / "order.json").write_text(text)
     assert store.episodes().num_rows == 2
+
+
+def test_a_record_may_hold_counts_of_several_dimensions(empty_store):
+    small_stores.write_cell(empty_store, record={"action_counts_by_dimension": [[1, 2], [3]]})
+    (cell,) = empty_store.cells()
+    assert cell.manifest.record["action_counts_by_dimension"] == [[1, 2], [3]]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gapfloor.actions.distributions import Categoricals
 from gapfloor.actions.entropy import entropy
 from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
-from gapfloor.engines.engine import Engine, Observations
+from gapfloor.engines.engine import Engine, Observations, map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.policy import Logits, LogitsReader, Policy, StatefulPolicy
@@ -212,9 +212,8 @@ def without_idle_rows(observations: Observations, rules: Sequence[Rule | None]) 
     if not idle.any() or idle.all():
         return observations
     played = int(np.argmin(idle))
-    if isinstance(observations, Mapping):
-        return {name: _filled(array.copy(), idle, array[played]) for name, array in observations.items()}
-    return _filled(observations.copy(), idle, observations[played])
+    filled: Observations = map_arrays(observations, lambda array: _filled(array.copy(), idle, array[played]))
+    return filled
 
 
 def _filled(array: npt.NDArray[Any] | None, rows: npt.NDArray[np.bool_], values: Any) -> npt.NDArray[Any]:

@@ -6,6 +6,8 @@ beginning of the next.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -173,22 +175,20 @@ def play_cells(
     reference too, at which nobody looks otherwise.
     """
     is_plain = cell.is_plain_reference
-    open_engine = unseen_engine if is_plain and not has_pictures else engine_from_spec
+    make = unseen_engine if is_plain and not has_pictures else engine_from_spec
+    open_engine = functools.partial(make, cell.engine, levels=cell.levels)
     batch = REFERENCE_SLOTS if is_plain else cell.inference.batch
     # A policy's engine never changes its size, so the one that is asked for its actions also plays.
-    first = open_engine(cell.engine, slots=1 if is_plain else batch, levels=cell.levels)
+    with contextlib.closing(open_engine(slots=1 if is_plain else batch)) as first:
 
-    def make_engine(slots: int) -> Engine:
-        return first if slots == first.n_slots else open_engine(cell.engine, slots=slots, levels=cell.levels)
+        def make_engine(slots: int) -> Engine:
+            return first if slots == first.n_slots else open_engine(slots=slots)
 
-    try:
         actor = _actor(cell, policy, first, name=name)
         player = Player(
             make_engine=make_engine, actor=actor, n_slots=batch, on_episode=on_episode, loops=loops_of(cell.engine)
         )  # fmt: skip
         yield from ((play, actor) for play in player.play(plays))
-    finally:
-        first.close()
 
 
 def _actor(cell: CellSpec, policy: Any, engine: Engine, *, name: str) -> Actor:

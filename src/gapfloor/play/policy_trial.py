@@ -5,6 +5,7 @@ One small engine is opened per policy. It also tells what a policy does that bri
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 from collections.abc import Mapping
@@ -97,8 +98,7 @@ def try_policy(
     trained = (getattr(policy, "header", None) or {}).get("game", engine.game)
     if trained != engine.game:
         raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
-    small = _small_engine(engine, batch)
-    try:
+    with contextlib.closing(_small_engine(engine, batch)) as small:
         if isinstance(policy, ActingPolicy):
             reader = ActionReader(policy, name=name, n_slots=1, space=small.action_space)
             reader.begin(0, 0.0)
@@ -114,8 +114,6 @@ def try_policy(
                 policy.fingerprint = content
             logits_reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
             arithmetic = arithmetic_of(logits_reader.read(observations, first))
-    finally:
-        small.close()
     backend, version, device = backend_of(policy)
     inference = Inference(batch, backend, version, device, arithmetic)
     if (backend, device) == (ONNXRUNTIME, "cpu"):
@@ -142,11 +140,8 @@ def arithmetic_of(logits: npt.NDArray[Any]) -> str:
 
 def action_space_of(engine: EngineSpec) -> ActionSpace:
     """The actions of an engine."""
-    small = _small_engine(engine, 1)
-    try:
+    with contextlib.closing(_small_engine(engine, 1)) as small:
         return small.action_space
-    finally:
-        small.close()
 
 
 def _small_engine(engine: EngineSpec, slots: int) -> Engine:

@@ -78,9 +78,12 @@ def is_well_formed(manifest: Manifest) -> bool:
             return False
     plain = {name: value for name, value in content.items() if name not in ("options", "classes")}
     values = [*plain.values(), *content.get("options", {}).values(), *content.get("classes", ())]
-    for value in record.values():
-        values += value if isinstance(value, list) else [value]
-    return all(map(_is_plain, values))
+    return all(map(_is_plain, values)) and all(map(_is_recorded, record.values()))
+
+
+def _is_recorded(value: Any) -> bool:
+    """Whether a record can hold a value: counts of several dimensions are lists of lists."""
+    return all(map(_is_recorded, value)) if isinstance(value, list) else _is_plain(value)
 
 
 def _is_plain(value: Any) -> bool:
