@@ -194,6 +194,22 @@ def test_weights_of_a_library_are_part_of_the_policy_however_it_is_given() -> No
         assert hashes[0] == hashes[1] != hashes[2]
 
 
+def test_the_weights_that_an_object_gives_itself_are_part_of_the_policy() -> None:
+    class Keeper(Lean):
+        """As an algorithm of RLlib, whose weights lie deeper than its attributes are looked at."""
+
+        def __init__(self, weight: float) -> None:
+            super().__init__()
+            self.find = lambda: weight
+
+        def get_weights(self) -> dict[str, dict[str, np.ndarray]]:
+            return {"default_policy": {"layer": np.full(3, self.find())}}
+
+    for form in (lambda each: each, lambda each: each.act, lambda each: functools.partial(each.act)):
+        hashes = [acting_policy(form(Keeper(weight)), name="p").fingerprint for weight in (1.0, 1.0, 2.0)]
+        assert hashes[0] == hashes[1] != hashes[2]
+
+
 def test_a_model_that_a_function_takes_from_its_module_is_part_of_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

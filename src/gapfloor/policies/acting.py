@@ -222,10 +222,17 @@ def _content_hash(given: Any) -> str:
     except (OSError, TypeError):
         digest.update(given.__code__.co_code if is_function else _kind(given).encode())
     closure = [cell.cell_contents for cell in getattr(given, "__closure__", None) or ()]
-    _add(digest, [getattr(given, "__defaults__", None), closure, getattr(given, "__dict__", {})], depth=6)
+    _add(digest, [getattr(given, "__defaults__", None), closure, _contents(given, {})], depth=6)
     for each in closure + _objects_named_in(given):
-        _add(digest, {} if _is_code(each) else getattr(each, "__dict__", each), depth=5)
+        _add(digest, {} if _is_code(each) else _contents(each, each), depth=5)
     return digest.hexdigest()
+
+
+def _contents(given: Any, otherwise: Any) -> Any:
+    """The attributes of an object, with the weights that it gives itself: RLlib keeps them too deep to be found."""
+    weights = getattr(given, "get_weights", None)
+    held = getattr(given, "__dict__", otherwise)
+    return [held, weights()] if callable(weights) and not required_parameters(weights) else held
 
 
 def _objects_named_in(function: Any) -> list[Any]:
