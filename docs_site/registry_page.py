@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def registry_page() -> dict[str, str]:
     parts += _table("published-table", _published(registry.entries))
     return {
         "registry-table.md": "\n".join([*parts, ""]),
-        "registry.json": registry.to_json(),
+        "registry.json": (files("gapfloor") / "data" / "registry.json").read_text(encoding="utf-8"),
         "registry.csv": registry_csv(registry),
     }
 

@@ -142,12 +142,17 @@ def test_the_played_entropy_is_that_of_the_distribution_that_is_drawn_from():
         ([0, -0.5], "-0.5 is out of range"),
         ([0, float("inf")], "out of range"),
         ([0, float("nan")], "out of range"),
-        ([0, 0.5, 0.5], "'temperature:0.5' is named twice"),
     ],
 )
 def test_a_grid_that_is_none_is_refused(grid, words):
     with pytest.raises(UsageError, match=words):
         check_temperatures(grid)
+
+
+def test_a_temperature_that_is_named_twice_is_refused_before_any_work(tmp_path):
+    with pytest.raises(UsageError, match=r"'temperature:0\.5' is named twice"):
+        sweep("no-such-policy", game="starpilot", temperatures=[0, 0.5, 0.5], store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.fast

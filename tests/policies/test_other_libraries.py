@@ -128,7 +128,7 @@ def test_an_rllib_algorithm_is_played_as_it_acts(rllib: Any, tmp_path: Path) -> 
 def test_two_rllib_algorithms_are_two_policies(rllib: Any) -> None:
     policy = rllib.get_policy()
     before = acting_policy(rllib, name="rllib").fingerprint
-    weights = policy.get_weights()
+    weights = {name: value.copy() for name, value in policy.get_weights().items()}
     policy.set_weights({name: value + 1 for name, value in weights.items()})
     changed = acting_policy(rllib, name="rllib").fingerprint
     policy.set_weights(weights)
