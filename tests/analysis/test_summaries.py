@@ -170,3 +170,9 @@ def test_scores_with_their_spread_are_means():
     table = pa.Table.from_pylist([{"game": "x", "agent": "a", "score": 5.0, "std": 1.0, "n": 8}])
     (row,) = gapfloor.analyse(table, floor="2±0.1").floor_comparisons
     assert (row.mean, row.call) == (5.0, "above")
+
+
+def test_a_spread_below_zero_is_refused(tmp_path):
+    text = "game,agent,mean,sem,n\nmaze,ppo,5.0,-0.11,5\n"
+    with pytest.raises(UsageError, match=r"The spread of the mean 5.0 is -0.11: it must be 0 or more"):
+        gapfloor.analyse(write(tmp_path, text), floor="3.1±0.2")

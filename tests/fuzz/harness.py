@@ -237,6 +237,9 @@ def main() -> int:
     place = sound.parent / f"case-{options.first}-{os.getpid()}"
     # Matplotlib's list of fonts: in a home folder without .cache it would make one, which is not ours to judge.
     os.environ["MPLCONFIGDIR"] = str(sound.parent / "matplotlib")
+    # A store named ~ is made there, and Python's own cache of modules is not what is looked for.
+    os.environ["HOME"] = os.environ["MPLCONFIGDIR"]
+    sys.dont_write_bytecode = True
     _remember_commands()
     watch = Watch(place)
     found = Findings()

@@ -228,6 +228,10 @@ def _summary(row: Mapping[str, str], notes: list[str], *, is_sem: bool) -> Summa
     elif text("std") and n:
         spread = parse_number(text("std")) * scale / math.sqrt(n)
     check_sizes({"mean": mean, "spread": None if math.isnan(spread) else spread})
+    if spread < 0:
+        raise UsageError(
+            f"The spread of the mean {shortened(text('mean'))} is {spread:g}: it must be 0 or more."
+        )
     return Summary(
         game=text("game"), agent=text("agent"), rule=text("rule"), level_set=text("level_set").lower(), mean=mean,
         sem=spread if n else NAN, n=n,
