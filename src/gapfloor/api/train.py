@@ -54,7 +54,7 @@ def train(
         budget: Label of the training budget, e.g. 8M (default: made from `steps`).
         rewards: Rewards as the game gives them (raw), or normalised and clipped as in CleanRL (cleanrl).
         entropy_coefficient: Weight of the entropy bonus. It is not in the name of a run: use one store per weight.
-        precision: Arithmetic of the network. bf16 gives other weights and was 1.4 times as fast where processors have it.
+        precision: Arithmetic of the network. bf16 gives other weights; processors that have it train 1.4 times as fast.
         blind: Train on black images: a reference for `evaluate`.
         threads: Number of threads, which changes no result (default: all cores).
         device: Device for the network. On cuda a run is not repeated byte for byte.
