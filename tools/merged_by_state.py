@@ -18,6 +18,7 @@ import numpy as np
 
 from gapfloor.actions.partition import Partition, merged_argmax
 from gapfloor.calibration.class_files import shipped_classes
+from gapfloor.calibration.classes import CalibrationSettings
 from gapfloor.calibration.cloning import Cloner
 from gapfloor.engines.engine import Engine
 from gapfloor.engines.registry import engine_from_spec, make_spec
@@ -52,7 +53,8 @@ def returns(game: str, policy: str, levels: LevelSet, classes: Classes) -> np.nd
 
 def by_state(game: str) -> Classes:
     """Classes measured in the state itself; a frame that was seen before keeps its classes."""
-    cloner, known = Cloner(make_spec(game)), dict[tuple[int, bytes], Partition]()
+    cloner = Cloner(make_spec(game), horizon=CalibrationSettings().horizon)
+    known: dict[tuple[int, bytes], Partition] = {}
 
     def classes(engine: Engine, slot: int) -> Partition:
         key = (int(engine.level_seeds[slot]), engine.observe()[0][slot].tobytes())
