@@ -240,6 +240,9 @@ def main() -> int:
     # A store named ~ is made there, and Python's own cache of modules is not what is looked for.
     os.environ["HOME"] = os.environ["MPLCONFIGDIR"]
     sys.dont_write_bytecode = True
+    # It asks the program fc-list for fonts when it is first used, which would count as a program that was run.
+    import matplotlib.font_manager  # noqa: F401
+
     _remember_commands()
     watch = Watch(place)
     found = Findings()

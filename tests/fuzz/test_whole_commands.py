@@ -69,7 +69,7 @@ def test_a_damaged_input_is_used_or_refused_in_a_sentence(sound: Path) -> None:
 
 @pytest.mark.fuzz
 def test_many_damaged_inputs_are_used_or_refused_in_a_sentence(sound: Path) -> None:
-    cases = int(os.environ.get("GAPFLOOR_FUZZ_CASES", "1015"))
+    cases = int(os.environ.get("GAPFLOOR_FUZZ_CASES", "1020"))
     start = int(os.environ.get("GAPFLOOR_FUZZ_FIRST", "0"))
     failures = []
     for first in range(start, start + cases, PER_PROCESS):
