@@ -1,7 +1,7 @@
 """Damaged inputs of every kind go through whole commands: no traceback, crash or hang, nothing run, nothing left.
 
 A few cases of each kind run with every test run. The long run is `make fuzz`, with the number of cases per kind in
-GAPFLOOR_FUZZ_CASES (1015: 100,305 in all; kinds whose commands are slow get fewer), the first case in
+GAPFLOOR_FUZZ_CASES (1020: about 100,400 in all; kinds whose commands are slow get fewer), the first case in
 GAPFLOOR_FUZZ_FIRST, and a file for what was found in GAPFLOOR_FUZZ_LOG.
 """
 
