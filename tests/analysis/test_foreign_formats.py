@@ -144,6 +144,22 @@ def test_a_chart_of_wandb_is_read_at_its_last_step(tmp_path):
 
 
 @pytest.mark.fast
+def test_a_chart_of_wandb_without_ranges_is_one_too(tmp_path):
+    path = tmp_path / "chart.csv"
+    path.write_text("Step,ppo-s1 - eval/return,ppo-s2 - eval/return,sac-s1 - eval/return\n9,3.0,3.2,1.0\n")
+    with pytest.raises(UsageError, match="do not say which game"):
+        gapfloor.analyse(path, floor="1.2±0.1")
+    rows = gapfloor.analyse(path, floor="1.2±0.1", labels={"game": "maze"}).floor_comparisons
+    assert [(row.game, row.agent, row.n, row.mean) for row in rows] == [
+        ("maze", "ppo", 2, pytest.approx(3.1)),
+        ("maze", "sac", 1, 1.0),
+    ]
+    path.write_text("Step,ppo-s1 - eval/return,ppo-s1 - eval/length\n9,3.0,500\n")
+    with pytest.raises(UsageError, match="several quantities"):
+        gapfloor.analyse(path, floor="1.2±0.1")
+
+
+@pytest.mark.fast
 def test_a_table_of_wandb_runs_is_one_score_per_run(tmp_path):
     path = tmp_path / "runs.csv"
     rows = [f'"run-{seed}","finished","CartPole-v1","ppo","{seed}","{480 + seed}.5"' for seed in (1, 2, 3, 4)]

@@ -176,3 +176,20 @@ def test_a_spread_below_zero_is_refused(tmp_path):
     text = "game,agent,mean,sem,n\nmaze,ppo,5.0,-0.11,5\n"
     with pytest.raises(UsageError, match=r"The spread of the mean 5.0 is -0.11: it must be 0 or more"):
         gapfloor.analyse(write(tmp_path, text), floor="3.1±0.2")
+
+
+@pytest.mark.fast
+def test_success_rates_are_means_with_their_number_of_runs(tmp_path):
+    path = tmp_path / "rates.csv"
+    path.write_text("task,method,success_rate,seeds\npush,ours,85% ± 3%,5\npush,bc,4.5% ± 2%,5\n")
+    ours, bc = gapfloor.analyse(path, floor="5%±1%").floor_comparisons
+    assert (ours.game, ours.agent, ours.mean, ours.n, ours.call) == ("push", "ours", 0.85, 5, "above")
+    assert (bc.agent, bc.mean) == ("bc", pytest.approx(0.045)) and bc.call != "above"
+
+
+@pytest.mark.fast
+def test_a_success_next_to_a_return_is_not_the_return(tmp_path):
+    path = tmp_path / "both.csv"
+    path.write_text("game,agent,success,reward,n,sem\npush,ours,0.5,7.0,5,0.1\n")
+    (row,) = gapfloor.analyse(path, floor="1±0.1").floor_comparisons
+    assert row.mean == 7.0

@@ -6,7 +6,7 @@ What is unclear is refused with the nearest name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -39,6 +39,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "length": ("episode_length", "ep_length", "ep_len", "l"),
 }  # fmt: skip
 
+#: Shares of successes: the return of a table that has no other.
+_SUCCESS = (
+    "success", "success_rate", "is_success", "pc_success", "win_rate", "solve_rate", "solved", "accuracy",
+)  # fmt: skip
 #: Columns of a table of means, with other names for them.
 SUMMARY_ALIASES: dict[str, tuple[str, ...]] = {
     "mean": (
@@ -171,6 +175,14 @@ def meaning(name: str, options: TableOptions) -> str:
     return next((ours for ours, names in known.items() if plain in (ours, *names)), "")
 
 
+def success_column(names: Iterable[str], options: TableOptions) -> str:
+    """The column of success rates where none of returns or means is named, or nothing."""
+    names = [*names]
+    if {"episode_return", "mean"} & {meaning(name, options) for name in names}:
+        return ""
+    return next((name for name in names if folded_name(name) in _SUCCESS), "")
+
+
 def holds_episodes(names: Sequence[str], options: TableOptions) -> bool:
     """Whether a table with these columns has a row per episode, as far as its header tells."""
     found = {meaning(name, options) for name in names}
@@ -218,6 +230,8 @@ def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Tab
         found = sorted(
             name for name in names if folded_name(name) in (ours, *aliases) and name not in ALIASES
         )
+        if ours == "episode_return" and (success := success_column(names, options)):
+            found = [success]
         if len(found) > 1:
             raise UsageError(
                 f"{source} has several columns that could be '{ours}' ({_listed(found)}): choose one with "

@@ -42,10 +42,11 @@ _MOST_NAME = 250
 _IN_FOLDERS = (
     "*monitor.csv", "evaluations.npz", "eval_info.json", "*.eval", "*.csv", "*.parquet", "*.jsonl", "*.json",
 )  # fmt: skip
-#: Names of runs that say more than one thing: of CleanRL, of RL Baselines3 Zoo.
+#: Names of runs that say more than one thing: of CleanRL, of RL Baselines3 Zoo, an agent with its seed.
 _RUN_NAMES = (
     re.compile(r"(?:.*/)?(?P<game>[^/]+?)__(?P<agent>[^/]+?)__(?P<seed>\d+)__\d+"),
     re.compile(r"(?:.*/)?(?P<agent>[^/]+)/(?P<game>[^/]+-v\d+)_(?P<seed>\d+)"),
+    re.compile(r"(?P<agent>[^/]+?)[-_. ]+(?:seed|s)[-_=]?(?P<seed>\d+)"),
 )
 #: Episodes at the end of a training log that count as those of its last policy, as Stable-Baselines3 counts.
 LAST_EPISODES = 100
@@ -235,7 +236,7 @@ def _has(document: Any, *names: str) -> bool:
 _NUMBERED = "games are numbered in the order of the matrices' columns"
 _SAMPLES = "samples count as held-out levels, epochs as draws, and the log as one run"
 _LAST = "of several evaluations the last is read"
-_ROBOT = "evaluation episodes count as held-out; returns are sum_reward (--columns episode_return=success: successes)"
+_ROBOT = "evaluation episodes count as held-out; sum_reward is the return unless --columns episode_return=success is given"
 #: What a document is, how that is seen, its rows, and what was taken for granted.
 _FORMATS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], Rows], str], ...] = (
     ("a log of inspect_ai", lambda d: _has(d, "eval", "samples"), _inspect_rows, _SAMPLES),
@@ -325,7 +326,7 @@ def _monitor_header(path: Path) -> dict[str, str]:
 
 
 def run_labels(name: str) -> dict[str, str]:
-    """What the name of a run says: of CleanRL's all of game, agent and seed; of others, that it is one.
+    """What the name of a run says: of CleanRL's all of game, agent and seed; of others, perhaps the seed.
 
     >>> run_labels("CartPole-v1__ppo__3__1674672938")
     {'game': 'CartPole-v1', 'agent': 'ppo', 'seed': '3'}

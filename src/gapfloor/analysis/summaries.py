@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.analysis.column_names import SUMMARY_ALIASES, TableOptions, meaning
+from gapfloor.analysis.column_names import SUMMARY_ALIASES, TableOptions, folded_name, meaning, success_column
 from gapfloor.analysis.foreign_formats import MOST_MEANS, RawTable, run_labels
 from gapfloor.analysis.known_floors import find_known_floor, parse_cell, parse_number
 from gapfloor.disk_errors import shortened
@@ -25,6 +25,8 @@ from gapfloor.statistics.conventions import NAN, check_sizes
 _LABELS = ("game", "agent", "seed", "rule", "level_set", "step")
 #: Columns that Weights & Biases writes next to each run of an exported chart.
 _CHART_ENDS = ("__MIN", "__MAX")
+#: The first column of such a chart.
+_CHART_STEPS = ("step", "global_step", "wall_time", "relative_time_(process)", "relative_time_(wall)")
 
 Rows = list[dict[str, str]]
 
@@ -57,7 +59,7 @@ def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
         return None
     notes = list(raw.notes)
     try:
-        rows, columns = _renamed(_chart_rows(_plain_rows(raw.table), notes), options)
+        rows, columns = _renamed(_chart_rows(_plain_rows(raw.table), notes, options), options)
     except (pa.ArrowException, UnicodeError):  # the reader of episodes says what is wrong
         return None
     given = columns | options.constants.keys()
@@ -100,6 +102,8 @@ def _renamed(rows: Rows, options: TableOptions) -> tuple[Rows, set[str]]:
     """The rows with the columns that we know under our names, and which those are."""
     ours = (*_LABELS, *SUMMARY_ALIASES, "episode_return")
     theirs = {name: found for name in ours if (found := _find(rows[0], name, options)) is not None}
+    if success := success_column(rows[0], options):
+        theirs["episode_return"] = success
     known = set(theirs.values())
     renamed = [
         {
@@ -113,7 +117,7 @@ def _renamed(rows: Rows, options: TableOptions) -> tuple[Rows, set[str]]:
 
 def _are_means(rows: Rows, columns: set[str], given: set[str]) -> bool:
     """Whether returns are means: with their spread, or one per run where episodes would need more labels."""
-    if columns & {"std", "sem"}:
+    if columns & {"std", "sem", "n"}:
         return True
     if any("±" in row["episode_return"] or "%" in row["episode_return"] for row in rows):
         return True
@@ -140,15 +144,31 @@ def _find(row: Mapping[str, str], ours: str, options: TableOptions) -> str | Non
     return next((name for name in row if meaning(name, options) == ours), None)
 
 
-def _chart_rows(rows: Rows, notes: list[str]) -> Rows:
+def _chart_rows(rows: Rows, notes: list[str], options: TableOptions) -> Rows:
     """A chart that was exported from Weights & Biases, with a column per run, as one row per run and step."""
-    if not any(name.endswith(_CHART_ENDS) for name in rows[0]):
-        return rows
     first, *columns = [name for name in rows[0] if not name.endswith(_CHART_ENDS)]
+    is_chart = folded_name(first) in _CHART_STEPS and columns and all(" - " in name for name in columns)
+    if len(columns) + 1 == len(rows[0]) and not is_chart:
+        return rows
+    metrics = sorted({name.rpartition(" - ")[2] for name in columns})
+    if len(metrics) > 1:
+        raise UsageError(
+            f"The chart has several quantities ({shortened(', '.join(metrics))}): export the return alone, or delete "
+            "the other columns."
+        )
     notes.append("a chart of Weights & Biases: each column is a run")
-    return [
-        {"seed": str(at + 1), "step": row[first], "mean": row[name], **run_labels(name.rpartition(" - ")[0])}
+    runs = {
+        name: {"seed": str(at + 1), **run_labels(name.rpartition(" - ")[0])}
         for at, name in enumerate(columns)
+    }
+    if not all("game" in run for run in runs.values()) and "game" not in options.constants:
+        raise UsageError(
+            "The names of the chart's runs do not say which game was played: add --label game=NAME. An agent is named "
+            "by --label agent=NAME where the names of its runs do not end in a seed (ppo-s1, ppo-seed2)."
+        )
+    return [
+        {**run, **options.constants, "seed": run["seed"], "step": row[first], "mean": row[name]}
+        for name, run in runs.items()
         for row in rows
         if row[name]
     ]
