@@ -236,7 +236,7 @@ def _has(document: Any, *names: str) -> bool:
 _NUMBERED = "games are numbered in the order of the matrices' columns"
 _SAMPLES = "samples count as held-out levels, epochs as draws, and the log as one run"
 _LAST = "of several evaluations the last is read"
-_ROBOT = "evaluation episodes count as held-out; sum_reward is the return unless --columns episode_return=success is given"
+_ROBOT = "evaluation episodes count as held-out; returns are sum_reward (or what --columns episode_return=NAME names)"
 #: What a document is, how that is seen, its rows, and what was taken for granted.
 _FORMATS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], Rows], str], ...] = (
     ("a log of inspect_ai", lambda d: _has(d, "eval", "samples"), _inspect_rows, _SAMPLES),

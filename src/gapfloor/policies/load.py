@@ -125,7 +125,7 @@ class PolicySource:
             return as_policy(_call_factory(self.name, self.device), device=self.device)
         if kind == UNKNOWN:
             raise PolicyError(suggest_line(self.name))
-        return _load_file(self.spec, self.device)
+        return _load_file(self.spec, self.device, self.backend)
 
 
 def meaning_of(name: str | Path) -> PolicySpec:
@@ -167,7 +167,7 @@ def _shortened(text: str, most: int = 200) -> str:
     return repr(text[:most] + "...") if len(text) > most or "\0" in text else text
 
 
-def _load_file(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
+def _load_file(spec: PolicySpec, device: str, backend: str | None) -> Policy | StatefulPolicy:
     """The policy of another library's file, after what was before the network during training."""
     from gapfloor.policies.formats.preprocessing import prepare
 
@@ -175,7 +175,8 @@ def _load_file(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
     # Imported here because each loader needs a library of its own.
     module, _, function = FORMATS[spec.kind].loader.partition(":")
     load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
-    return prepare(load(spec, device=device), spec)
+    options = {"backend": backend} if spec.kind == "sb3" else {}
+    return prepare(load(spec, device=device, **options), spec)
 
 
 def _acting_policy(name: str, device: str) -> Any:

@@ -157,9 +157,7 @@ def test_what_cannot_be_read_is_refused_in_words(exports: dict[str, Path], tmp_p
         load(str(exports["onnx"]))
 
 
-@pytest.mark.parametrize(
-    ("kind", "library"), [("onnx", "onnxruntime"), ("statedict", "torch"), ("sb3", "stable_baselines3")]
-)
+@pytest.mark.parametrize(("kind", "library"), [("onnx", "onnxruntime"), ("statedict", "torch")])
 def test_a_missing_library_is_named_with_the_extra(
     kind: str, library: str, exports: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

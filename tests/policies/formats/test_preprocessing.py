@@ -30,7 +30,9 @@ def write_numbers(path: Path, pickled: Path, **changes: float) -> None:
 def test_saved_numbers_are_the_pickled_ones(normalised: Any, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "stats.npz"
     write_numbers(path, folder / "stats.pkl")
-    policy = PolicySource(f"sb3:{normalised.path},vecnormalize={path}").load()  # no word needed for numbers
+    policy = PolicySource(
+        f"sb3:{normalised.path},vecnormalize={path}", backend="torch"
+    ).load()  # no word needed for numbers
     assert_same_play(normalised, policy, steps=60)
     pickled = PolicySource(f"sb3:{normalised.path},vecnormalize={folder / 'stats.pkl'},trust=yes").load()
     assert policy.fingerprint == pickled.fingerprint

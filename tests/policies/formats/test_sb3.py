@@ -22,7 +22,7 @@ from policies.formats.playing import assert_same_play
 
 
 def load(path: Path, options: str = "", kind: str = "sb3") -> Any:
-    return PolicySource(f"{kind}:{path}{options}").load()
+    return PolicySource(f"{kind}:{path}{options}", backend="torch").load()
 
 
 def test_ppo_on_images_gives_the_librarys_logits(ppo: Any) -> None:

@@ -16,7 +16,7 @@ from gapfloor.policies.policy import StatefulPolicy, as_policy
 def test_a_model_in_memory_is_the_policy_of_its_file(name: str, request: pytest.FixtureRequest) -> None:
     saved = request.getfixturevalue(name)
     here: Any = as_policy(saved.model)
-    there: Any = PolicySource(f"sb3:{saved.path}").load()
+    there: Any = PolicySource(f"sb3:{saved.path}", backend="torch").load()
     assert here.fingerprint == there.fingerprint
     assert here.header == there.header
     seen = saved.environments.reset()

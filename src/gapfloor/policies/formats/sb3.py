@@ -18,6 +18,7 @@ import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, several
 from gapfloor.errors import PolicyError
+from gapfloor.policies.backends import computes_graphs
 from gapfloor.policies.formats.content_hash import hash_arrays, sources_in
 from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.network_form import Readout
@@ -163,8 +164,15 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
         )
 
 
-def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
+def load_sb3(spec: PolicySpec, *, device: str, backend: str | None = None) -> Policy | StatefulPolicy:
     """The policy of a zip: rebuilt from plain text, or unpickled if the user trusts it."""
+    model = read_zip(spec.path)
+    header = header_of(model.policy_class, model.data.get("_total_timesteps"), model.data.get("seed"))
+    if not spec.is_trusted and spec.kind == "sb3" and computes_graphs(backend, device):
+        from gapfloor.policies.formats.sb3_graph import mlp_policy
+
+        if (policy := mlp_policy(model, name=spec.path.stem, header=header)) is not None:
+            return policy
     require_torch(device)
     try:
         # gym, which it imports where it is installed, prints a notice about itself, which users do not need.
@@ -175,7 +183,6 @@ def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
             import sb3_contrib  # noqa: F401
     except ImportError as error:
         raise missing_library(error) from None
-    model = read_zip(spec.path, with_weights=not spec.is_trusted)
     if spec.kind == "recurrent" and "recurrent" not in model.policy_class[0] and not spec.is_trusted:
         raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
     model.action_space()
@@ -183,7 +190,7 @@ def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
         _unpickle(model) if spec.is_trusted else _rebuild(model),
         name=spec.path.stem,
         where=str(spec.path),
-        header=header_of(model.policy_class, model.data.get("_total_timesteps"), model.data.get("seed")),
+        header=header,
         exploration=model.data.get("exploration_rate"),
         device=device,
     )

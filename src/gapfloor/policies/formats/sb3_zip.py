@@ -9,6 +9,7 @@ not describe is refused unless the user trusts the file.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -67,12 +68,22 @@ _ENTRY = re.compile(r"'([^']+)': (Box|Discrete|MultiDiscrete|MultiBinary)\((.*?)
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A zip's bytes, its JSON and its weights."""
+    """A zip's bytes, its JSON and the file of its weights."""
 
     path: Path
     content: bytes
     data: Mapping[str, Any]
-    weights: Mapping[str, Any]
+    weights_file: bytes
+
+    @functools.cached_property
+    def weights(self) -> Mapping[str, Any]:
+        """The weights as tensors of torch."""
+        name = f"policy.pth in {self.path}"
+        weights: Mapping[str, Any] = load_torch_file(self.weights_file, name=name, is_trusted=False)
+        if not is_state_dict(weights):
+            raise PolicyError(f"{name} is not a state_dict: save the model again with model.save().")
+        check_tensors(weights, name=name, file_bytes=len(self.weights_file))
+        return weights
 
     @property
     def policy_class(self) -> tuple[str, str]:
@@ -236,8 +247,8 @@ def box(shape: Any, dtype: str, low: str, high: str) -> Any:
     return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
 
 
-def read_zip(path: Path, *, with_weights: bool = True) -> SavedModel:
-    """The JSON and the policy's weights of a zip, without unpickling."""
+def read_zip(path: Path) -> SavedModel:
+    """What a zip holds, without unpickling."""
     content = read_policy_file(path)
     try:
         entries = read_archive(content, name=str(path))
@@ -249,14 +260,7 @@ def read_zip(path: Path, *, with_weights: bool = True) -> SavedModel:
         raise PolicyError(
             f"{path} is not a zip that Stable-Baselines3's model.save() wrote, or it is damaged: save or copy it again."
         ) from None
-    if not with_weights:
-        return SavedModel(path, content, data, {})
-    name = f"policy.pth in {path}"
-    weights = load_torch_file(weights_file, name=name, is_trusted=False)
-    if not is_state_dict(weights):
-        raise PolicyError(f"{name} is not a state_dict: save the model again with model.save().")
-    check_tensors(weights, name=name, file_bytes=len(weights_file))
-    return SavedModel(path, content, data, weights)
+    return SavedModel(path, content, data, weights_file)
 
 
 def _type_name(described: Any) -> str:

@@ -1,0 +1,223 @@
+"""Stable-Baselines3's own MLP policies as ONNX graphs, made of a zip's text and arrays.
+
+PPO, A2C, DQN, SAC, TD3 and DDPG with the policy `MlpPolicy` on vectors are chains of linear layers. They need neither
+torch nor the library, whose imports take longer than a short evaluation. The graph has the nodes that torch's exporter
+writes, so its numbers are the same. What is not of this form is left to `sb3`.
+
+Rows of `make bench`: sb3-cartpole-sampled, sb3-hopper-sampled.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.spaces import ActionSpace
+from gapfloor.errors import PolicyError
+from gapfloor.policies.formats.content_hash import hash_arrays
+from gapfloor.policies.formats.network_form import Readout
+from gapfloor.policies.formats.sb3_zip import SavedModel
+from gapfloor.policies.formats.torch_arrays import read_state_dict
+from gapfloor.policies.graph import GraphPolicy
+
+#: Keyword arguments of a policy that its arrays tell, or that only training needs.
+_TOLD = (
+    "net_arch", "activation_fn", "n_critics", "use_sde", "optimizer_class", "optimizer_kwargs", "ortho_init",
+    "log_std_init",
+)  # fmt: skip
+_OPERATORS = {"Tanh": "Tanh", "ReLU": "Relu"}
+#: The bounds between which SAC keeps the logarithm of a deviation.
+_LOG_DEVIATIONS = (np.float32(-20), np.float32(2))
+
+
+@dataclass(frozen=True)
+class _Family:
+    """The networks of one class of policies."""
+
+    activation: str
+    hidden: str
+    """Where the hidden layers are."""
+    heads: tuple[str, ...]
+    """The layers after them; none where the last of the hidden ones is it."""
+    unused: tuple[str, ...]
+    """What begins the names of tensors that choose no actions."""
+
+
+_FAMILIES = {
+    "stable_baselines3.common.policies.ActorCriticPolicy": _Family(
+        "Tanh", "mlp_extractor.policy_net", ("action_net",), ("mlp_extractor.value_net.", "value_net.", "log_std")
+    ),
+    "stable_baselines3.dqn.policies.DQNPolicy": _Family("ReLU", "q_net.q_net", (), ("q_net_target.",)),
+    "stable_baselines3.sac.policies.SACPolicy": _Family(
+        "ReLU", "actor.latent_pi", ("actor.mu", "actor.log_std"), ("critic",)
+    ),
+    "stable_baselines3.td3.policies.TD3Policy": _Family("ReLU", "actor.mu", (), ("actor_target.", "critic")),
+}  # fmt: skip
+
+
+@dataclass
+class MlpPolicy:
+    """A policy that becomes a graph when its first observations show their type."""
+
+    name: str
+    header: Mapping[str, Any]
+    fingerprint: str
+    acts_in: ActionSpace
+    shape: tuple[int, ...]
+    """The shape of an observation."""
+    arrays: Mapping[str, npt.NDArray[Any]]
+    layers: tuple[str, ...]
+    """Names of the hidden layers."""
+    heads: tuple[str, ...]
+    activation: str
+    """The operator after each hidden layer."""
+    readout: Readout
+    backend = GraphPolicy.backend
+    device = "cpu"
+    keeps_no_state = True
+
+    def logits(self, observations: Any) -> Any:
+        """Logits of observations, or the parameters of a distribution over other spaces."""
+        return self.exported(observations).logits(observations)
+
+    def exported(self, observations: Any) -> GraphPolicy:
+        """The graph for observations of this type."""
+        from onnx import TensorProto, helper, numpy_helper
+
+        check_shape(self.shape, observations, name=self.name)
+        nodes: list[Any] = []
+        names = (f"value{number}" for number in itertools.count())
+
+        def add(operator: str, *inputs: str, **attributes: Any) -> str:
+            nodes.append(helper.make_node(operator, list(inputs), [next(names)], **attributes))
+            return str(nodes[-1].output[0])
+
+        def linear(layer: str, inputs: str) -> str:
+            return add("Gemm", inputs, f"{layer}.weight", f"{layer}.bias", transB=1)
+
+        constants = {"lowest": _LOG_DEVIATIONS[0], "highest": _LOG_DEVIATIONS[1], **self.arrays}
+        hidden = add("Flatten", add("Cast", "observations", to=TensorProto.FLOAT))
+        for layer in self.layers:
+            hidden = add(self.activation, linear(layer, hidden))
+        outputs = [linear(head, hidden) for head in self.heads]
+        if self.readout.kind == "logits":
+            total = add("ReduceLogSumExp", outputs[0], axes=[-1])
+            outputs = [add("Sub", outputs[0], total)]
+        elif self.readout.kind == "gaussian":
+            outputs.append(add("Expand", add("Exp", "log_std"), add("Shape", outputs[0])))
+        elif self.readout.kind == "squashed":
+            outputs[1] = add("Clip", outputs[1], "lowest", "highest")
+        elif self.readout.kind == "action":
+            outputs = [add("Tanh", outputs[0])]
+        used = {name for node in nodes for name in node.input}
+        kind = helper.np_dtype_to_tensor_dtype(observations.dtype)
+        graph = helper.make_graph(
+            nodes, "policy",
+            [helper.make_tensor_value_info("observations", kind, ["rows", *self.shape])],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", None]) for name in outputs],
+            [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items() if name in used],
+        )  # fmt: skip
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        return GraphPolicy(
+            model.SerializeToString(), name=self.name, header=self.header, fingerprint=self.fingerprint,
+            readout=self.readout,
+        )  # fmt: skip
+
+
+def check_shape(shape: tuple[int, ...], observations: Any, *, name: str) -> None:
+    """Refuse observations whose shape is not the one that the policy was trained on."""
+    if isinstance(observations, Mapping):
+        raise PolicyError(
+            f"{name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to choose one."
+        )
+    if tuple(observations.shape[1:]) != shape:
+        raise PolicyError(
+            f"{name} reads observations of shape {shape}, not {tuple(observations.shape[1:])}: was it trained "
+            "behind a wrapper, e.g. framestack=4?"
+        )
+
+
+def mlp_policy(model: SavedModel, *, name: str, header: Mapping[str, Any]) -> MlpPolicy | None:
+    """The policy of a zip that holds one of these networks on a vector; None for any other."""
+    from gapfloor.policies.formats.sb3 import space_of
+
+    kind = ".".join(model.policy_class)
+    family = _FAMILIES.get(kind)
+    keywords = model.data.get("policy_kwargs") or {}
+    if (
+        family is None
+        or not isinstance(keywords, dict)
+        or model.data.get("use_sde")
+        or keywords.get("use_sde")
+    ):
+        return None
+    activation = str(keywords.get("activation_fn", family.activation)).rpartition(".")[2].removesuffix("'>")
+    others = {each for each in keywords if not each.startswith(":")} - {*_TOLD}
+    actions, seen = model.action_space(), model.observation_space()
+    is_vector = type(seen).__name__ == "Box" and len(seen.shape) == 1
+    arrays = read_state_dict(model.weights_file, name=f"policy.pth in {model.path}")
+    if others or activation not in _OPERATORS or not is_vector or arrays is None:
+        return None
+    chain = _chain(arrays, family, n_inputs=seen.shape[0])
+    readout = _readout(kind, actions, model.data.get("exploration_rate") or 0.0)
+    if chain is None or readout is None:
+        return None
+    described = {"policy": kind, "activation": activation, "normalize_images": True,
+                 "observations": {"": [list(seen.shape), False]}, "source": []}  # fmt: skip
+    if readout.kind not in ("logits", "values"):
+        described["actions"] = str(space_of(actions))
+    fingerprint = hash_arrays(arrays, described)
+    if readout.kind == "values":
+        fingerprint = hash_arrays({}, {"exploration": readout.exploration, "of": fingerprint})
+    return MlpPolicy(
+        name,
+        header,
+        fingerprint,
+        space_of(actions),
+        seen.shape,
+        arrays,
+        *chain,
+        _OPERATORS[activation],
+        readout,
+    )
+
+
+def _readout(kind: str, actions: Any, exploration: Any) -> Readout | None:
+    """What the outputs are in a space of numbered or real-valued actions; None for any other."""
+    is_box = type(actions).__name__ == "Box"
+    if "dqn" in kind:
+        is_rate = isinstance(exploration, (int, float)) and 0 <= exploration <= 1
+        return Readout("values", exploration=float(exploration)) if is_rate else None
+    if "ActorCritic" in kind and not is_box:
+        return Readout() if type(actions).__name__ == "Discrete" else None
+    if "ActorCritic" in kind:
+        return Readout("gaussian")
+    return (
+        Readout("squashed", is_logarithm=True)
+        if "sac" in kind
+        else Readout("action", bounds=(actions.low, actions.high))
+    )
+
+
+def _chain(
+    arrays: Mapping[str, npt.NDArray[Any]], family: _Family, *, n_inputs: int
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Names of the hidden layers and of the heads; None where the arrays are not a chain of linear layers."""
+    names = (f"{family.hidden}.{2 * number}" for number in itertools.count())
+    layers = tuple(itertools.takewhile(lambda layer: f"{layer}.weight" in arrays, names))
+    layers, heads = (layers, family.heads) if family.heads else (layers[:-1], layers[-1:])
+    size, left = n_inputs, set(arrays)
+    for layer in (*layers, *heads):
+        weight, bias = arrays.get(f"{layer}.weight"), arrays.get(f"{layer}.bias")
+        if weight is None or bias is None or weight.shape != (*bias.shape, size):
+            return None
+        size = size if layer in heads else len(bias)
+        left -= {f"{layer}.weight", f"{layer}.bias"}
+    if not heads or any(each.dtype != np.float32 for each in arrays.values()):
+        return None
+    return (layers, heads) if all(name.startswith(family.unused) for name in left) else None
