@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import pickletools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ _VALUES = frozenset(
     ("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINBYTES",
      "SHORT_BINBYTES", "GLOBAL")
 )  # fmt: skip
-_MADE = {
+_MADE: Mapping[str, Callable[[], Any]] = {
     "NONE": lambda: None, "NEWTRUE": lambda: True, "NEWFALSE": lambda: False, "EMPTY_TUPLE": tuple, "EMPTY_LIST": list,
     "EMPTY_DICT": dict,
 }  # fmt: skip
@@ -87,7 +88,8 @@ def read_plainly(content: bytes) -> Any:
                 found = since_mark()
                 stack[-1].extend(found)
             case "BUILD":
-                stack[-2].state = stack.pop()
+                stack[-2].state = stack[-1]
+                del stack[-1]
             case "STOP":
                 return stack[-1]
             case "PROTO" | "FRAME":
@@ -98,7 +100,7 @@ def read_plainly(content: bytes) -> Any:
 
 
 def _items(owner: Any) -> dict[Any, Any]:
-    return owner.items if isinstance(owner, Called) else owner  # type: ignore[no-any-return]
+    return owner.items if isinstance(owner, Called) else owner
 
 
 def array_of(noted: Any) -> npt.NDArray[Any]:
@@ -107,9 +109,10 @@ def array_of(noted: Any) -> npt.NDArray[Any]:
         return np.array(noted)
     if noted.name.endswith("multiarray scalar"):
         kind, content = noted.arguments
-        return np.frombuffer(content, _TYPES[kind.arguments[0]], count=1)[0]  # type: ignore[no-any-return]
+        return np.frombuffer(content, _TYPES[kind.arguments[0]], count=1)[0]
     if not noted.name.endswith("multiarray _reconstruct"):
         raise ValueError(noted.name)
     _, shape, kind, is_fortran, content = noted.state
     array = np.frombuffer(content, _TYPES[kind.arguments[0]], count=math.prod(shape))
-    return array.reshape(shape, order="F" if is_fortran else "C")
+    ordered: npt.NDArray[Any] = array.reshape(shape, order="F" if is_fortran else "C")
+    return ordered
