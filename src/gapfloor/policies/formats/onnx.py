@@ -46,7 +46,7 @@ def load_onnx(spec: PolicySpec, *, device: str) -> GraphPolicy:
             graph,
             name=path.stem,
             header={},
-            fingerprint=form.extend(extend_hash(content_hash, form=form.describe())),
+            fingerprint=extend_hash(content_hash, form=form.describe()),
             form=form,
             device=device,
             is_ours=False,

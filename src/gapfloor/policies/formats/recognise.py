@@ -67,8 +67,7 @@ def _kind_of_zip(content: bytes) -> str | None:
         with open_archive(content) as archive:
             names = archive.namelist()
             if {"data", "policy.pth"} <= set(names):
-                with archive.open("data") as file:
-                    return "recurrent" if b"recurrent" in file.read(1 << 16) else "sb3"
+                return "sb3"
     except DamagedArchiveError:
         return None
     refuse_torchscript(names)

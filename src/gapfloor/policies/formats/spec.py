@@ -16,8 +16,8 @@ from types import MappingProxyType
 from gapfloor.errors import PolicyError, UsageError, unknown_name
 from gapfloor.input_files import check_input_file
 
-#: Options of exported networks: what they read, and which distribution their outputs are the parameters of.
-_EXPORTED = ("transpose", "scale", "output", "distribution", "deviation", "log_deviation")
+#: Options of exported networks: how observations are given to them, and which output holds the logits.
+_EXPORTED = ("transpose", "scale", "output")
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,7 @@ class Format:
 #: Prefix -> format.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        "sb3": Format("a Stable-Baselines3 model", "sb3:load_sb3", (".zip",)),
-        "recurrent": Format("a RecurrentPPO model", "sb3:load_sb3"),
+        "sb3": Format("a Stable-Baselines3 model", "sb3:load_sb3", (".zip",), ("extractor",)),
         "onnx": Format("an ONNX model", "onnx:load_onnx", (".onnx",), _EXPORTED),
         "cleanrl": Format(
             "weights of a CleanRL agent", "cleanrl:load_cleanrl", (".cleanrl_model",),
@@ -59,14 +58,14 @@ HUB, CHECKPOINT, RANDOM_WEIGHTS, FACTORY, UNKNOWN = "hf", "checkpoint", "random-
 ACTING = "acting"
 
 #: Options of every format: what was between the environment and the network during training.
-SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "repeatstack", "trust")
+SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "repeatstack")
 
 _OPTION = re.compile(r",([A-Za-z_]+)=")
 
-#: What `trust=yes` means, at the end of a refusal.
-TRUST_MEANS = (
-    "add ,trust=yes to unpickle it, which runs whatever code the file holds: only for files that you made "
-    "or whose author you trust"
+#: What to do with a file that only a pickle describes, at the end of a refusal: no file is unpickled.
+NEEDS_FUNCTION = (
+    "name a function of your own that loads it and returns the model, package.module:function, or save the weights "
+    "alone"
 )
 
 
@@ -113,11 +112,6 @@ class PolicySpec:
             if name not in known:
                 raise unknown_name(f"option of {self.kind}:", name, known)
         return self
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether the user allows code in the files to run."""
-        return self.yes_or_no("trust")
 
     def text(self, name: str) -> str | None:
         """An option's text, or None."""
