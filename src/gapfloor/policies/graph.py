@@ -76,12 +76,6 @@ class GraphPolicy:
         self.__dict__.update(state)
         self._open()
 
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """What the graph says about itself."""
-        found: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
-        return found
-
     def logits(self, observations: Any) -> Any:
         """Logits of observations, or the parameters of a distribution over other spaces."""
         return self._readout(self.outputs(observations))

@@ -43,7 +43,7 @@ def test_a_model_is_measured_under_both_rules_by_one_line(
         ("sb3:no/such/model.zip", "There is no file no/such/model.zip"),
         ("onnx:no/such/model.onnx", "There is no file no/such/model.onnx"),
         ("sb3:{model},frames=4", "Unknown option of sb3: 'frames'"),
-        ("{model}", "looks like a Stable-Baselines3 model: write sb3:"),
+        ("{model},frames=4", "Unknown option of sb3: 'frames'"),
     ],
 )
 def test_a_wrong_line_ends_in_one_sentence_and_writes_nothing(

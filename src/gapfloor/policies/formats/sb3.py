@@ -172,7 +172,8 @@ def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
     model = read_zip(spec.path)
     if (extractor := spec.text("extractor")) is not None:
         model = replace(
-            model, extractor=named_callable(extractor, what="option extractor=", error=PolicyError, kind="class ")
+            model,
+            extractor=named_callable(extractor, what="option extractor=", error=PolicyError, kind="class "),
         )
     return policy_of_network(
         _rebuild(model),

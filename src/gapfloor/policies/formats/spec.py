@@ -24,8 +24,6 @@ _EXPORTED = ("transpose", "scale", "output")
 class Format:
     """What is known about one kind of file."""
 
-    meaning: str
-    """What such a file is, in words."""
     loader: str
     """The module and the function that load it; the shared options are applied afterwards."""
     endings: tuple[str, ...] = ()
@@ -39,14 +37,14 @@ class Format:
 #: Prefix -> format.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        "sb3": Format("a Stable-Baselines3 model", "sb3:load_sb3", (".zip",), ("extractor",)),
-        "onnx": Format("an ONNX model", "onnx:load_onnx", (".onnx",), _EXPORTED),
+        "sb3": Format("sb3:load_sb3", (".zip",), ("extractor",)),
+        "onnx": Format("onnx:load_onnx", (".onnx",), _EXPORTED),
         "cleanrl": Format(
-            "weights of a CleanRL agent", "cleanrl:load_cleanrl", (".cleanrl_model",),
+            "cleanrl:load_cleanrl", (".cleanrl_model",),
             ("agent", "observation", "actions", "head", "weights"), ",agent=MODULE:CLASS",
         ),
         "statedict": Format(
-            "weights of a torch network", "module:load_state_dict_policy", (".pt", ".pth"),
+            "module:load_state_dict_policy", (".pt", ".pth"),
             ("net", "args", "weights", *_EXPORTED), ",net=MODULE:CLASS,args=ARGUMENTS",
         ),
     }
@@ -92,12 +90,7 @@ class PolicySpec:
     def parse(cls, text: str) -> PolicySpec:
         """Read one line; unknown and repeated options are refused."""
         kind, _, rest = text.partition(":")
-        path, *pairs = _OPTION.split(rest)
-        options: dict[str, str] = {}
-        for name, value in zip(pairs[::2], pairs[1::2], strict=True):
-            if name in options:
-                raise UsageError(f"The option {name} is given twice in {text}: give it once.")
-            options[name] = value
+        path, options = split_options(rest)
         if not path:
             form = "hf:OWNER/NAME" if kind == HUB else f"{kind}:PATH"
             raise UsageError(f"'{text}' does not name a file: write {form}, and options as ,name=value.")
@@ -138,3 +131,18 @@ class PolicySpec:
     def file(self) -> Path:
         """The path, refused when there is no file."""
         return check_input_file(self.path, error=PolicyError)
+
+
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """A path and its options; one that is given twice is refused.
+
+    >>> split_options("model.zip,framestack=4")
+    ('model.zip', {'framestack': '4'})
+    """
+    path, *pairs = _OPTION.split(text)
+    options: dict[str, str] = {}
+    for name, value in zip(pairs[::2], pairs[1::2], strict=True):
+        if name in options:
+            raise UsageError(f"The option {name} is given twice in {text}: give it once.")
+        options[name] = value
+    return path, options
