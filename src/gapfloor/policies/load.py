@@ -134,17 +134,15 @@ def meaning_of(name: str | Path) -> PolicySpec:
     ('random-weights', 'factory')
     """
     text = str(name)
-    path, options = text, {}
+    path, options = text, dict[str, str]()
     if not isinstance(name, Path) and not os.path.lexists(text):
         path, options = split_options(text)
         prefix, colon, rest = path.partition(":")
-        if prefix == "torchscript":
+        if colon and prefix == "torchscript":
             raise PolicyError(NO_TORCHSCRIPT)
-        if prefix == RANDOM_WEIGHTS:
-            return PolicySpec(RANDOM_WEIGHTS, Path(text))
-        if prefix == ACTING:
-            return PolicySpec(ACTING, Path(rest))
-        if PolicySpec.matches(text):
+        if colon and prefix in (RANDOM_WEIGHTS, ACTING):
+            return PolicySpec(prefix, Path(rest if prefix == ACTING else text))
+        if colon and PolicySpec.matches(text):
             return PolicySpec.parse(text)
         if colon and not text.endswith(_CHECKPOINT_ENDINGS):
             return PolicySpec(FACTORY, Path(text))
