@@ -1,7 +1,8 @@
 """Evaluate weights that CleanRL's `ppo_procgen` trained: its state_dict as a gapfloor policy.
 
-If you have CleanRL's script, no code is needed: `cleanrl:agent.pt,agent=ppo_procgen:Agent`. Without it, this factory
-renames the tensors, because CleanRL's network is gapfloor's IMPALA agent under other names:
+If you have CleanRL's script, no code is needed:
+`cleanrl:agent.pt,agent=ppo_procgen:Agent,observation=64x64x3,actions=15`. Without it, this factory renames the tensors,
+because CleanRL's network is gapfloor's IMPALA agent under other names:
 
     import torch; torch.save(agent.state_dict(), "agent.pt")      # at the end of CleanRL's script
 

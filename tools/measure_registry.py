@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from environment_families import family_of
 from gapfloor.analysis.registry_entries import (
     FloorRegistry,
     RegisteredEnvironment,
@@ -29,7 +30,6 @@ from gapfloor.analysis.registry_entries import (
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.contract_promises import plays_of
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.engines.families import family_of
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet

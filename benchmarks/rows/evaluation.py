@@ -41,10 +41,10 @@ def rows(options: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
         "greedy-miner": ours("miner", "greedy", 32),
         "own-cartpole": row("own", "plain.pt", "acting:networks:Leaning", "gym:CartPole-v1", "own"),
     }
-    plain = "statedict:{},net=networks:PlainImpala"
+    plain, sb3 = "statedict:{},net=networks:PlainImpala", "sb3:{},extractor=networks:ImpalaExtractor"
     for rule in ("sampled", "greedy"):
         found |= {
-            f"sb3-starpilot-{rule}": row("sb3", "starpilot.zip", "sb3:{},trust=yes", "starpilot", rule),
+            f"sb3-starpilot-{rule}": row("sb3", "starpilot.zip", sb3, "starpilot", rule),
             f"module-starpilot-{rule}": row("torch", "plain.pt", plain, "starpilot", rule),
         }
         for game in ("CartPole-v1", "LunarLander-v3", "Hopper-v5"):

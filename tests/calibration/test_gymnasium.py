@@ -77,11 +77,7 @@ def test_observations_in_a_dict_are_compared_in_all_their_parts():
 
 def test_outcomes_that_do_not_repeat_are_an_error(monkeypatch):
     from gapfloor.engines.gymnasium import engine
-    from gapfloor.engines.gymnasium.cloning import Replayed
 
-    def replayed(recipe):
-        return Replayed(lambda env, level: engine.begin_level(recipe, env, level, render_mode=None))
-
-    monkeypatch.setattr(engine, "cloning_method_of", replayed)
+    monkeypatch.setattr(engine, "_replays", lambda recipe: True)
     with pytest.raises(CheckFailedError, match="gapfloor doctor"):
         measure_classes(make_spec("gymnasium_envs:uses_global"), FEW)

@@ -7,7 +7,6 @@ import pytest
 
 from gapfloor.actions.spaces import Box, Discrete
 from gapfloor.engines.contract import check_contract
-from gapfloor.engines.families import family_of
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine
 from gapfloor.engines.registry import check_cloning, engine_from_spec, make_spec
 from gapfloor.errors import UnknownEnvironmentError, UsageError
@@ -136,25 +135,3 @@ def test_environments_of_several_players_are_refused() -> None:
 def test_calibration_is_refused_without_naming_another_engine() -> None:
     with pytest.raises(UsageError, match="leave it out"):
         check_cloning(make_spec("envpool:CartPole-v1"), what="--probe")
-
-
-@pytest.mark.parametrize(
-    ("game", "family", "seed"),
-    [
-        ("coinrun", "ProcGen", "level"),
-        ("gym:CartPole-v1", "classic control", "start state"),
-        ("gym:MiniGrid-FourRooms-v0", "MiniGrid", "level"),
-        ("envpool:Pong-v5", "Atari", "chance"),
-        ("envpool:WalkerWalk-v1", "DM Control", "start state"),
-        ("envpool:Ant-v5", "MuJoCo", "start state"),
-        ("envpool:MetaWorld/Reach-v3", "Meta-World", "start state"),
-    ],
-)
-def test_what_a_seed_decides_is_known_for_public_families(game: str, family: str, seed: str) -> None:
-    found = family_of(make_spec(game))
-    assert found is not None
-    assert (found.name, found.seed) == (family, seed)
-
-
-def test_an_unknown_environment_has_no_family() -> None:
-    assert family_of(make_spec("action_space_envs:box")) is None

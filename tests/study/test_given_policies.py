@@ -73,7 +73,7 @@ def test_what_is_done_is_not_done_again(folder):
 @pytest.mark.parametrize(
     ("line", "path", "options"),
     [
-        ("sb3:models/{game}-{seed}.zip,trust=yes", "models/CartPole-v1-1.zip", {"trust": "yes"}),
+        ("sb3:models/{game}-{seed}.zip,key=a", "models/CartPole-v1-1.zip", {"key": "a"}),
         ("sb3:models/{game}-{seed}.zip", "models/CartPole-v1-1.zip", {}),
         ("statedict:models/w.pt,net=mine.nets:Net", "models/w.pt", {"net": "mine.nets:Net"}),
         ("acting:mine.agents:Planner", None, {}),

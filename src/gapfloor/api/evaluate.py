@@ -40,7 +40,7 @@ def evaluate(
 
     Args:
         policies: One or more policies, the runs of one agent: a checkpoint or the folder of a run, a file of another
-            library (sb3:model.zip, recurrent:, cleanrl:, statedict:, onnx:), a file on the Hugging Face Hub
+            library (sb3:model.zip, cleanrl:, statedict:, onnx:), a file on the Hugging Face Hub
             (hf:OWNER/NAME) or package.module:factory. In Python also an object: a callable from observations to logits,
             a torch module, a model of Stable-Baselines3.
         game: The game to evaluate on: a name of ProcGen, gym:ID, envpool:ID or package.module:make.

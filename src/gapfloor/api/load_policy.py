@@ -11,12 +11,11 @@ from gapfloor.policies.policy import Policy, StatefulPolicy
 def load_policy(source: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     """The policy that `evaluate` would play: an object with `logits(observations)`.
 
-    Loading a checkpoint never runs code that it holds; another library's pickle is only read where the line says
-    `trust=yes`.
+    Loading a file never runs code that it holds.
 
     Args:
         source: A checkpoint or the folder of a run; a file of another library with its prefix (`sb3:model.zip`,
-            `recurrent:`, `cleanrl:`, `statedict:`, `onnx:`); `package.module:factory`; or an object: a
+            `cleanrl:`, `statedict:`, `onnx:`); `package.module:factory`; or an object: a
             callable, a torch module, a model of Stable-Baselines3.
         device: Where the network runs: cpu or cuda.
 

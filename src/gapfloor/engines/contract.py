@@ -15,7 +15,6 @@ from typing import Any, Literal
 from gapfloor.engines import contract_promises as promises
 from gapfloor.engines.contract_promises import Clause
 from gapfloor.engines.engine import Engine, EngineSpec, Option
-from gapfloor.engines.families import family_of
 from gapfloor.engines.level_play import first_observation
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
@@ -122,10 +121,6 @@ def _described(spec: EngineSpec, engine: Engine) -> list[Clause]:
         mark: Literal["holds", "note"] = "holds" if is_good else "note"
         clauses.append(Clause(name, mark, words, is_needed=False))
 
-    family = family_of(spec)
-    if family is not None:
-        words = f"{family.seed} ({family.name}: {family.words})"
-        add("what a seed decides", "level" in family.seed, words)
     if found is not None and found.offers_masks:
         rest = "and only those are played" if found.masks else "play only those with --option masks=true"
         add("legal actions", bool(found.masks), f"the environment says which actions are legal: {rest}")

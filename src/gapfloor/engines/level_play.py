@@ -10,6 +10,9 @@ from gapfloor.actions.spaces import Actions
 from gapfloor.engines.engine import Engine
 from gapfloor.engines.gymnasium.spaces import row_bytes
 
+#: Steps that clones are played on next to the original.
+CLONE_STEPS = 60
+
 
 def random_actions(engine: Engine, rng: np.random.Generator, *, same: bool = False) -> Actions:
     """Uniform legal actions; `same` takes one number for all slots, so that slots in one state take one action."""
@@ -38,3 +41,26 @@ def hash_play(engine: Engine, level: int, *, steps: int, slot: int = 0, seed: in
         if firsts[slot]:
             break
     return hashlib.sha256(start).hexdigest(), digest.hexdigest()
+
+
+def level_of_unlike_clones(engine: Engine, levels: tuple[int, ...]) -> int | None:
+    """The first level on which a saved state does not continue as the original in the two other slots; None: none."""
+    rng = np.random.default_rng(2)
+    for level in levels:
+        engine.begin(0, level)
+        for _ in range(int(rng.integers(1, 12))):
+            if engine.step(random_actions(engine, rng))[2][0]:
+                engine.begin(0, level)
+        state = engine.save(0)
+        for slot in (1, 2):
+            engine.load(slot, state)
+        for _ in range(CLONE_STEPS):
+            rows, rewards, firsts = engine.step(random_actions(engine, rng, same=True))
+            if (
+                len({(row_bytes(rows, slot), float(rewards[slot]), bool(firsts[slot])) for slot in range(3)})
+                > 1
+            ):
+                return level
+            if firsts[0]:
+                break
+    return None

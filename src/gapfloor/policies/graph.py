@@ -52,7 +52,7 @@ class GraphPolicy:
         self.keeps_no_state = is_ours
         """Whether gapfloor wrote the graph: one of others may draw random numbers, or ask for any amount of memory."""
         self._graph, self._form = graph, form
-        self._readout = readout or (form or NetworkForm()).readout
+        self._readout = readout or Readout()
         self._open()
 
     def _open(self) -> None:
@@ -76,12 +76,6 @@ class GraphPolicy:
         self.__dict__.update(state)
         self._open()
 
-    @property
-    def metadata(self) -> Mapping[str, str]:
-        """What the graph says about itself."""
-        found: Mapping[str, str] = self._session.get_modelmeta().custom_metadata_map
-        return found
-
     def logits(self, observations: Any) -> Any:
         """Logits of observations, or the parameters of a distribution over other spaces."""
         return self._readout(self.outputs(observations))
@@ -103,7 +97,7 @@ class GraphPolicy:
         except Exception as error:
             raise PolicyError(f"ONNX Runtime cannot run {self.name}: {first_line(error)}") from None
         if self._form is not None:  # a graph of others may have more outputs
-            outputs = self._form.choose(outputs, name=self.name)
+            outputs = [self._form.choose(outputs, name=self.name)]
         return [np.asarray(each, dtype=np.float32) for each in outputs]
 
     def _fit(self, declared: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
+from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, recognised
 from gapfloor.policies.formats.spec import (
     ACTING,
     CHECKPOINT,
@@ -25,6 +25,7 @@ from gapfloor.policies.formats.spec import (
     RANDOM_WEIGHTS,
     UNKNOWN,
     PolicySpec,
+    split_options,
 )
 from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import (
@@ -123,9 +124,8 @@ class PolicySource:
             return _acting_policy(str(self.spec.path), self.device)  # type: ignore[no-any-return]
         if kind == FACTORY:
             return as_policy(_call_factory(self.name, self.device), device=self.device)
-        if kind == UNKNOWN:
-            raise PolicyError(suggest_line(self.name))
-        return _load_file(self.spec, self.device, self.backend)
+        spec = recognised(self.spec) if kind == UNKNOWN else self.spec
+        return _load_file(spec, self.device, self.backend)
 
 
 def meaning_of(name: str | Path) -> PolicySpec:
@@ -135,20 +135,21 @@ def meaning_of(name: str | Path) -> PolicySpec:
     ('random-weights', 'factory')
     """
     text = str(name)
-    prefix, colon, rest = text.partition(":")
-    kind = UNKNOWN
-    if colon and not isinstance(name, Path) and not os.path.lexists(text):
-        if prefix == "torchscript":
+    path, options = text, dict[str, str]()
+    if not isinstance(name, Path) and not os.path.lexists(text):
+        path, options = split_options(text)
+        prefix, colon, rest = path.partition(":")
+        if colon and prefix == "torchscript":
             raise PolicyError(NO_TORCHSCRIPT)
-        if prefix == RANDOM_WEIGHTS:
-            return PolicySpec(RANDOM_WEIGHTS, Path(text))
-        if prefix == ACTING:
-            return PolicySpec(ACTING, Path(rest))
-        if PolicySpec.matches(text):
+        if colon and prefix in (RANDOM_WEIGHTS, ACTING):
+            return PolicySpec(prefix, Path(rest if prefix == ACTING else text))
+        if colon and PolicySpec.matches(text):
             return PolicySpec.parse(text)
-        kind = FACTORY
-    is_checkpoint = text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text)
-    return PolicySpec(CHECKPOINT if is_checkpoint else kind, Path(text))
+        if colon and not text.endswith(_CHECKPOINT_ENDINGS):
+            return PolicySpec(FACTORY, Path(text))
+    if text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text):
+        return PolicySpec(CHECKPOINT, Path(text))
+    return PolicySpec(UNKNOWN, Path(path), options)
 
 
 def checkpoint_path(name: str | Path) -> Path:

@@ -17,6 +17,8 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecFrameStack, VecNormalize
 
+from policies.formats.playing import save_numbers
+
 
 class Raw(VecEnvWrapper):
     """Keeps what the environment itself gave: that is what an engine hands to a policy."""
@@ -133,7 +135,7 @@ def normalised(folder: Path) -> Saved:
     saved = _train(
         folder, "normalised", PPO, "MlpPolicy", cart, lambda raw: VecNormalize(raw, clip_obs=2.0), **PPO_STEPS
     )
-    saved.environments.save(str(folder / "stats.pkl"))
+    save_numbers(saved.environments, folder / "stats.npz")
     saved.environments.training = False
     return saved
 
@@ -154,7 +156,7 @@ def stacked_vectors(folder: Path) -> Saved:
         lambda raw: VecFrameStack(VecNormalize(raw), 4),
         **PPO_STEPS,
     )
-    saved.environments.venv.save(str(folder / "before.pkl"))
+    save_numbers(saved.environments.venv, folder / "before.npz")
     saved.environments.venv.training = False
     return saved
 

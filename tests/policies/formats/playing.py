@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from gapfloor.actions.spaces import Discrete
+from gapfloor.policies.formats.normalisation import statistics_of
 from gapfloor.policies.policy import LogitsReader
+
+
+def save_numbers(normalised: Any, path: Path, **changes: float) -> None:
+    """The numbers of a VecNormalize as .npz (docs/my-policy.md shows how)."""
+    found = statistics_of(normalised)
+    assert found is not None
+    arrays = {f"mean/{key}".rstrip("/"): mean for key, mean in found.mean.items()}
+    arrays |= {f"var/{key}".rstrip("/"): variance for key, variance in found.variance.items()}
+    np.savez(path, **arrays, **{"epsilon": found.epsilon, "clip": found.clip, **changes})
 
 
 def library_logits(model: Any, observations: Any, state: Any = None, first: Any = None) -> np.ndarray:

@@ -97,8 +97,8 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield importlib.import_module("my_ppo")
 
 
-def save(agent: Any, name: str, *, whole: bool = False) -> str:
-    torch.save(agent if whole else agent.state_dict(), name)
+def save(agent: Any, name: str) -> str:
+    torch.save(agent.state_dict(), name)
     return name
 
 
@@ -108,7 +108,7 @@ def load(line: str) -> Any:
 
 def test_logits_are_the_actors(script: Any) -> None:
     agent = script.Agent(Spaces)
-    policy = load(f"cleanrl:{save(agent, 'ppo.cleanrl_model')},agent=my_ppo:Agent")
+    policy = load(f"cleanrl:{save(agent, 'ppo.cleanrl_model')},agent=my_ppo:Agent,observation=4,actions=3")
     assert isinstance(policy, Policy)
     assert not isinstance(policy, StatefulPolicy)
     seen = np.random.default_rng(0).normal(size=(8, 4))  # float64, as an environment may give it
@@ -117,7 +117,9 @@ def test_logits_are_the_actors(script: Any) -> None:
 
 
 def test_no_random_number_is_drawn(script: Any) -> None:
-    policy = load(f"cleanrl:{save(script.Agent(Spaces), 'ppo.pt')},agent=my_ppo:Agent")
+    policy = load(
+        f"cleanrl:{save(script.Agent(Spaces), 'ppo.pt')},agent=my_ppo:Agent,observation=4,actions=3"
+    )
     before = torch.get_rng_state()
     policy.logits(np.zeros((2, 4)))
     assert torch.equal(before, torch.get_rng_state())
@@ -126,9 +128,11 @@ def test_no_random_number_is_drawn(script: Any) -> None:
 def test_images_need_their_size_and_go_the_agents_own_way(script: Any) -> None:
     agent = script.Images(ImageSpaces)
     path = save(agent, "images.pt")
-    with pytest.raises(UsageError, match="reads images, whose size its weights do not tell"):
-        load(f"cleanrl:{path},agent=my_ppo:Images")
-    policy = load(f"cleanrl:{path},agent=my_ppo:Images,observation=6x5x3")
+    with pytest.raises(
+        UsageError, match=r"made for the spaces of its environments, .* add ,observation=SHAPE,actions"
+    ):
+        load(f"cleanrl:{path},agent=my_ppo:Images,actions=3")
+    policy = load(f"cleanrl:{path},agent=my_ppo:Images,observation=6x5x3,actions=3")
     seen = np.random.default_rng(0).integers(0, 256, (4, 6, 5, 3), dtype=np.uint8)
     with torch.no_grad():
         hidden = agent.network(torch.Tensor(seen).permute((0, 3, 1, 2)) / 255.0)
@@ -137,7 +141,7 @@ def test_images_need_their_size_and_go_the_agents_own_way(script: Any) -> None:
 
 def test_an_lstm_agent_keeps_its_state_and_forgets_where_an_episode_starts(script: Any) -> None:
     agent = script.Memory(Spaces)
-    policy = load(f"cleanrl:{save(agent, 'memory.pt')},agent=my_ppo:Memory")
+    policy = load(f"cleanrl:{save(agent, 'memory.pt')},agent=my_ppo:Memory,observation=4,actions=3")
     assert isinstance(policy, StatefulPolicy)
     rng = np.random.default_rng(0)
     frames = rng.normal(size=(12, 2, 4)).astype(np.float32)
@@ -159,15 +163,18 @@ def test_an_lstm_agent_keeps_its_state_and_forgets_where_an_episode_starts(scrip
 
 def test_the_hash_is_that_of_weights_and_code(script: Any) -> None:
     agent = script.Agent(Spaces)
-    first = load(f"cleanrl:{save(agent, 'a.pt')},agent=my_ppo:Agent").fingerprint
-    assert load(f"cleanrl:{save(agent, 'b.pt')},agent=my_ppo:Agent").fingerprint == first
-    assert load(f"cleanrl:{save(agent, 'c.pt', whole=True)},trust=yes").fingerprint == first
+    first = load(f"cleanrl:{save(agent, 'a.pt')},agent=my_ppo:Agent,observation=4,actions=3").fingerprint
+    assert (
+        load(f"cleanrl:{save(agent, 'b.pt')},agent=my_ppo:Agent,observation=4,actions=3").fingerprint == first
+    )
     with torch.no_grad():
         agent.actor[2].bias[0] += 1
-    assert load(f"cleanrl:{save(agent, 'b.pt')},agent=my_ppo:Agent").fingerprint != first
+    assert (
+        load(f"cleanrl:{save(agent, 'b.pt')},agent=my_ppo:Agent,observation=4,actions=3").fingerprint != first
+    )
     Path("my_ppo.py").write_text(SCRIPT.replace("/ 255.0", "/ 256.0"))
     try:
-        assert load("cleanrl:a.pt,agent=my_ppo:Agent").fingerprint != first
+        assert load("cleanrl:a.pt,agent=my_ppo:Agent,observation=4,actions=3").fingerprint != first
     finally:
         Path("my_ppo.py").write_text(SCRIPT)
 
@@ -181,18 +188,18 @@ def test_what_cannot_be_read_is_refused_in_words(script: Any) -> None:
     with pytest.raises(PolicyError, match="does not import"):
         load(f"cleanrl:{path},agent=no_such_script:Agent")
     with pytest.raises(PolicyError, match="does not fit Memory"):
-        load(f"cleanrl:{path},agent=my_ppo:Memory")
+        load(f"cleanrl:{path},agent=my_ppo:Memory,observation=4,actions=3")
     with pytest.raises(PolicyError, match=r"Agent has no part 'policy' .*: it has critic, actor"):
-        load(f"cleanrl:{path},agent=my_ppo:Agent,head=policy,actions=3")
+        load(f"cleanrl:{path},agent=my_ppo:Agent,observation=4,actions=3,head=policy")
     with pytest.raises(PolicyError, match=r"Agent has no part 'policy'"):
-        load(f"cleanrl:{path},agent=my_ppo:Agent,head=policy")
+        load(f"cleanrl:{path},agent=my_ppo:Agent,observation=4,actions=3,head=policy")
     with pytest.raises(PolicyError, match="values of a Q-network are not logits"):
-        load(f"cleanrl:{save(script.Values(None), 'q.pt')},agent=my_ppo:Values,actions=3")
-    with pytest.raises(UsageError, match="observation=6,5 is not a shape"):
-        load(f"cleanrl:{path},agent=my_ppo:Agent,observation=6,5")
+        load(f"cleanrl:{save(script.Values(None), 'q.pt')},agent=my_ppo:Values,observation=4,actions=3")
+    with pytest.raises(UsageError, match=r"add ,observation=SHAPE"):
+        load(f"cleanrl:{path},agent=my_ppo:Agent,actions=3,observation=6,5")
     Path("text.pt").write_text("no torch file")
     with pytest.raises(PolicyError, match=r"text\.pt"):
-        load("cleanrl:text.pt,agent=my_ppo:Agent")
+        load("cleanrl:text.pt,agent=my_ppo:Agent,observation=4,actions=3")
 
 
 @pytest.mark.parametrize("prefix", ["cleanrl:", "statedict:"])

@@ -25,9 +25,8 @@ def test_a_model_is_measured_under_both_rules_by_one_line(
     name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved = request.getfixturevalue(name)
-    kind = "recurrent" if name == "recurrent" else "sb3"
     line = (
-        f"{kind}:{saved.path},key=image", "--game", "gym:MiniGrid-Empty-Random-5x5-v0", "--rules", "sampled,greedy",
+        f"sb3:{saved.path},key=image", "--game", "gym:MiniGrid-Empty-Random-5x5-v0", "--rules", "sampled,greedy",
         "--store", str(tmp_path), "--json", *SMALL,
     )  # fmt: skip
     assert run(*line) == 0
@@ -35,7 +34,7 @@ def test_a_model_is_measured_under_both_rules_by_one_line(
     text = json.dumps(document)
     assert "greedy" in text
     assert "sampled" in text
-    assert {"sb3": "sb3-mlp", "recurrent": "recurrent-mlp"}[kind] in text
+    assert {"ppo": "sb3-mlp", "recurrent": "recurrent-mlp"}[name] in text
 
 
 @pytest.mark.parametrize(
@@ -44,8 +43,7 @@ def test_a_model_is_measured_under_both_rules_by_one_line(
         ("sb3:no/such/model.zip", "There is no file no/such/model.zip"),
         ("onnx:no/such/model.onnx", "There is no file no/such/model.onnx"),
         ("sb3:{model},frames=4", "Unknown option of sb3: 'frames'"),
-        ("recurrent:{model}", "is not a RecurrentPPO model"),
-        ("{model}", "looks like a Stable-Baselines3 model: write sb3:"),
+        ("{model},frames=4", "Unknown option of sb3: 'frames'"),
     ],
 )
 def test_a_wrong_line_ends_in_one_sentence_and_writes_nothing(

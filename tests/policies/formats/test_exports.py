@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 import torch
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
-from gapfloor.policies.formats.onnx import METADATA
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import Policy, StatefulPolicy
 
@@ -111,19 +109,6 @@ def test_the_hash_is_that_of_the_file_and_of_what_is_done_to_observations(export
     assert load(f"onnx:{exports['single']}").fingerprint != hashes[0]
 
 
-def test_tensors_stored_next_to_the_graph_are_part_of_the_hash(
-    exports: dict[str, Path], tmp_path: Path
-) -> None:
-    model = onnx.load(str(exports["onnx"]))
-    path = tmp_path / "split.onnx"
-    onnx.save(model, str(path), save_as_external_data=True, location="weights.bin", size_threshold=0)
-    before = load(f"onnx:{path}").fingerprint
-    weights = bytearray((tmp_path / "weights.bin").read_bytes())
-    weights[0] ^= 1
-    (tmp_path / "weights.bin").write_bytes(weights)
-    assert load(f"onnx:{path}").fingerprint != before
-
-
 def test_dicts_of_observations_reach_inputs_of_the_same_name(tmp_path: Path) -> None:
     nodes = [
         onnx.helper.make_node("Add", ["b", "b"], ["twice"]),
@@ -153,8 +138,7 @@ def test_what_cannot_be_read_is_refused_in_words(exports: dict[str, Path], tmp_p
         load(f"onnx:{exports['onnx']},scale=none")
     with pytest.raises(UsageError, match="cannot use the device 'tpu'"):
         PolicySource(f"onnx:{exports['onnx']}", device="tpu").load()
-    with pytest.raises(PolicyError, match=r"looks like an ONNX model: write onnx:"):
-        load(str(exports["onnx"]))
+    assert load(str(exports["onnx"])).fingerprint == load(f"onnx:{exports['onnx']}").fingerprint
 
 
 @pytest.mark.parametrize(("kind", "library"), [("onnx", "onnxruntime"), ("statedict", "torch")])
@@ -164,14 +148,3 @@ def test_a_missing_library_is_named_with_the_extra(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError, match=rf'needs {library}: pip install "gapfloor\[loaders\]"'):
         load(f"{kind}:{exports['onnx']}")
-
-
-def test_a_file_that_an_earlier_version_exported_says_whose_run_it_is(
-    exports: dict[str, Path], tmp_path: Path
-) -> None:
-    model = onnx.load(str(exports["onnx"]))
-    known = {"game": "miner", "encoder": "impala", "seed": 4}
-    onnx.helper.set_model_props(model, {METADATA: json.dumps(known)})
-    onnx.save(model, str(tmp_path / "model.onnx"))
-    assert load(f"onnx:{tmp_path / 'model.onnx'}").header == known
-    assert load(f"onnx:{exports['onnx']}").header == {"encoder": "onnx"}

@@ -16,32 +16,22 @@ from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.normalisation import read_statistics
 from gapfloor.policies.formats.preprocessing import FrameStack, Preparation, PreparedStatefulPolicy
 from gapfloor.policies.load import PolicySource
-from policies.formats.playing import assert_same_play
+from policies.formats.playing import assert_same_play, save_numbers
 
 
-def write_numbers(path: Path, pickled: Path, **changes: float) -> None:
-    """The numbers of a saved VecNormalize as .npz (docs/my-policy.md shows how)."""
-    read = read_statistics(pickled, is_trusted=True)
-    arrays = {f"mean/{key}".rstrip("/"): mean for key, mean in read.mean.items()}
-    arrays |= {f"var/{key}".rstrip("/"): variance for key, variance in read.variance.items()}
-    np.savez(path, **arrays, **{"epsilon": read.epsilon, "clip": read.clip, **changes})
-
-
-def test_saved_numbers_are_the_pickled_ones(normalised: Any, folder: Path, tmp_path: Path) -> None:
-    path = tmp_path / "stats.npz"
-    write_numbers(path, folder / "stats.pkl")
-    policy = PolicySource(
-        f"sb3:{normalised.path},vecnormalize={path}", backend="torch"
-    ).load()  # no word needed for numbers
+@pytest.mark.parametrize("name", ["stats.npz", "stats.pkl"])
+def test_saved_numbers_are_those_of_the_wrapper(name: str, normalised: Any, folder: Path) -> None:
+    normalised.environments.save(folder / "stats.pkl")
+    line = f"sb3:{normalised.path},vecnormalize={folder / name}"
+    policy: Any = PolicySource(line, backend="torch").load()
     assert_same_play(normalised, policy, steps=60)
-    pickled = PolicySource(f"sb3:{normalised.path},vecnormalize={folder / 'stats.pkl'},trust=yes").load()
-    assert policy.fingerprint == pickled.fingerprint
+    assert policy.fingerprint == PolicySource("memory", given=normalised.model).load().fingerprint  # type: ignore[union-attr]
 
 
-def test_statistics_are_part_of_the_hash(normalised: Any, folder: Path, tmp_path: Path) -> None:
+def test_statistics_are_part_of_the_hash(normalised: Any, tmp_path: Path) -> None:
     hashes = set()
     for change in ({}, {"clip": 3.0}, {"epsilon": 1e-6}):
-        write_numbers(tmp_path / "stats.npz", folder / "stats.pkl", **change)
+        save_numbers(normalised.environments, tmp_path / "stats.npz", **change)
         hashes.add(
             PolicySource(f"sb3:{normalised.path},vecnormalize={tmp_path / 'stats.npz'}").load().fingerprint
         )
@@ -53,7 +43,7 @@ def test_json_statistics_are_read(tmp_path: Path) -> None:
     path = tmp_path / "stats.json"
     path.write_text(json.dumps({"mean": [1.0, 2.0], "var": [4.0, 9.0], "epsilon": 0.0, "clip": 1.5}))
     seen = np.array([[3.0, 2.0], [9.0, -1.0]])
-    assert read_statistics(path, is_trusted=False).normalise(seen).tolist() == [[1.0, 0.0], [1.5, -1.0]]
+    assert read_statistics(path).normalise(seen).tolist() == [[1.0, 0.0], [1.5, -1.0]]
 
 
 @pytest.mark.parametrize(
@@ -63,9 +53,9 @@ def test_files_without_statistics_are_refused(tmp_path: Path, numbers: Any) -> N
     path = tmp_path / "stats.json"
     path.write_text(json.dumps(numbers))
     with pytest.raises(PolicyError, match="does not hold statistics"):
-        read_statistics(path, is_trusted=False)
+        read_statistics(path)
     with pytest.raises(PolicyError, match="There is no file"):
-        read_statistics(tmp_path / "none.npz", is_trusted=False)
+        read_statistics(tmp_path / "none.npz")
 
 
 def test_only_the_entries_that_were_normalised_are(tmp_path: Path) -> None:
@@ -89,9 +79,8 @@ def test_only_the_entries_that_were_normalised_are(tmp_path: Path) -> None:
     theirs.reset()
     for _ in range(5):
         theirs.step(np.zeros(1))
-    theirs.save(str(tmp_path / "stats.pkl"))
-    write_numbers(tmp_path / "stats.npz", tmp_path / "stats.pkl")
-    ours = read_statistics(tmp_path / "stats.npz", is_trusted=False)
+    save_numbers(theirs, tmp_path / "stats.npz")
+    ours = read_statistics(tmp_path / "stats.npz")
     seen = {key: np.stack([space.sample()[key] for _ in range(4)]) for key in ("a", "b")}
     expected = theirs.normalize_obs(seen)
     for key, each in ours.normalise(seen).items():
@@ -194,7 +183,7 @@ def test_a_damaged_npz_is_refused_in_a_sentence(content: bytes, tmp_path: Path) 
     path = tmp_path / "stats.npz"
     path.write_bytes(content)
     with pytest.raises(PolicyError, match="does not hold statistics"):
-        read_statistics(path, is_trusted=False)
+        read_statistics(path)
 
 
 def test_one_array_in_an_npzs_place_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -202,4 +191,4 @@ def test_one_array_in_an_npzs_place_is_refused_in_a_sentence(tmp_path: Path) -> 
     with path.open("wb") as file:
         np.save(file, np.zeros(3))
     with pytest.raises(PolicyError, match=r"is not a \.npz archive"):
-        read_statistics(path, is_trusted=False)
+        read_statistics(path)

@@ -21,8 +21,8 @@ from policies.formats.bombs import rewrite
 from policies.formats.playing import assert_same_play
 
 
-def load(path: Path, options: str = "", kind: str = "sb3") -> Any:
-    return PolicySource(f"{kind}:{path}{options}", backend="torch").load()
+def load(path: Path, options: str = "") -> Any:
+    return PolicySource(f"sb3:{path}{options}", backend="torch").load()
 
 
 def test_ppo_on_images_gives_the_librarys_logits(ppo: Any) -> None:
@@ -48,7 +48,7 @@ def test_entries_that_the_policy_was_not_shown_are_left_aside(multi: Any) -> Non
 
 
 def test_statistics_that_vecnormalize_took_are_applied(normalised: Any, folder: Path) -> None:
-    policy = load(normalised.path, f",vecnormalize={folder / 'stats.pkl'},trust=yes")
+    policy = load(normalised.path, f",vecnormalize={folder / 'stats.npz'}")
     assert_same_play(normalised, policy, steps=60)
 
 
@@ -59,23 +59,22 @@ def test_a_frame_stack_of_images_starts_from_zeros_in_every_episode(stacked: Any
 
 
 def test_normalisation_before_stacking_is_seen_by_its_shape(stacked_vectors: Any, folder: Path) -> None:
-    policy = load(stacked_vectors.path, f",framestack=4,vecnormalize={folder / 'before.pkl'},trust=yes")
+    policy = load(stacked_vectors.path, f",framestack=4,vecnormalize={folder / 'before.npz'}")
     assert_same_play(stacked_vectors, policy, steps=60)
 
 
-@pytest.mark.parametrize("kind", ["recurrent", "sb3"])
-def test_recurrent_ppo_keeps_its_state_over_whole_episodes(recurrent: Any, kind: str) -> None:
-    policy = load(recurrent.path, kind=kind)
+def test_recurrent_ppo_keeps_its_state_over_whole_episodes(recurrent: Any) -> None:
+    policy = load(recurrent.path)
     assert isinstance(policy, StatefulPolicy)
     assert_same_play(recurrent, policy, steps=40)
 
 
 def test_recurrent_ppo_on_pixels_with_a_shared_lstm(recurrent_pixels: Any) -> None:
-    assert_same_play(recurrent_pixels, load(recurrent_pixels.path, kind="recurrent"))
+    assert_same_play(recurrent_pixels, load(recurrent_pixels.path))
 
 
 def test_the_state_of_a_recurrent_policy_matters(recurrent: Any) -> None:
-    policy = load(recurrent.path, kind="recurrent")
+    policy = load(recurrent.path)
     recurrent.environments.reset()
     first = np.ones(3, dtype=bool)
     fresh, state = policy.logits(recurrent.raw.seen, policy.initial_state(3), first)
@@ -101,9 +100,9 @@ def test_a_dqn_is_the_epsilon_greedy_policy_that_it_plays(dqn: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["ppo", "a2c", "multi", "recurrent", "dqn"])
-def test_rebuilt_and_unpickled_are_the_same_policy(name: str, request: pytest.FixtureRequest) -> None:
+def test_rebuilt_and_in_memory_are_the_same_policy(name: str, request: pytest.FixtureRequest) -> None:
     saved = request.getfixturevalue(name)
-    assert load(saved.path).fingerprint == load(saved.path, ",trust=yes").fingerprint
+    assert load(saved.path).fingerprint == PolicySource(name, given=saved.model).load().fingerprint  # type: ignore[union-attr]
 
 
 def test_what_the_file_says_of_its_run_becomes_the_labels(ppo: Any) -> None:
@@ -168,11 +167,15 @@ def custom(folder: Path) -> Path:
     return path
 
 
-def test_a_users_own_extractor_needs_the_users_word(custom: Path) -> None:
-    with pytest.raises(PolicyError, match=r"features_extractor_class=.*OwnExtractor.*add ,trust=yes"):
+def test_a_users_own_extractor_is_named_by_the_user(custom: Path) -> None:
+    with pytest.raises(
+        PolicyError, match=r"features_extractor_class=.*OwnExtractor.*add ,extractor=MODULE:CLASS"
+    ):
         load(custom)
-    logits = load(custom, ",trust=yes").logits(np.zeros((2, 4), dtype=np.float32))
-    assert logits.shape == (2, 2)
+    named = load(custom, f",extractor={OwnExtractor.__module__}:OwnExtractor")
+    in_memory: Any = PolicySource("memory", given=PPO.load(custom, device="cpu")).load()
+    assert named.fingerprint == in_memory.fingerprint
+    assert named.logits(np.zeros((2, 4), dtype=np.float32)).shape == (2, 2)
 
 
 def refusal(name: str) -> str:
@@ -191,7 +194,6 @@ def test_files_that_are_not_models_are_refused(tmp_path: Path, ppo: Any) -> None
         archive.writestr("other", "")
     assert "is not a zip that Stable-Baselines3" in refusal(f"sb3:{text}")
     assert "is a folder" in refusal(f"sb3:{tmp_path}")
-    assert "is not a RecurrentPPO model" in refusal(f"recurrent:{ppo.path}")
 
 
 def test_observations_of_another_shape_are_refused_with_both(stacked: Any, multi: Any) -> None:
@@ -220,7 +222,6 @@ def test_one_entry_of_a_dict_is_chosen_by_its_key(ppo: Any) -> None:
         (",framestack=one", "is not a whole number of at least 2"),
         (",framestack=4,framestack=4", "given twice"),
         (",framestack=4,gymstack=4", "are both given"),
-        (",trust=maybe", "is neither yes nor no"),
         (",agent=ppo:Agent", "Unknown option of sb3: 'agent'"),
     ],
 )
@@ -257,7 +258,7 @@ def test_spaces_that_are_described_in_text_are_read_back(folder: Path) -> None:
     model = PPO("MultiInputPolicy", Many(), device="cpu")
     model.save(path)
     policy = load(path)
-    assert policy.fingerprint == load(path, ",trust=yes").fingerprint
+    assert policy.fingerprint == PolicySource("memory", given=model).load().fingerprint
     samples = [Many.observation_space.sample() for _ in range(4)]
     batch = {key: np.stack([each[key] for each in samples]) for key in samples[0]}
     with torch.no_grad():

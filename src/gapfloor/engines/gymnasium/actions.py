@@ -69,24 +69,6 @@ class ActionForm:
         return flat
 
 
-@dataclass(frozen=True)
-class LegalChoice:
-    """Uniform legal actions of a single environment, from given numbers."""
-
-    form: ActionForm
-    masks: str
-    """Where the environment says which actions are legal; empty: every action is."""
-    game: str
-
-    def action(self, env: Any, info: Any, numbers: npt.NDArray[np.float64]) -> Any:
-        """One action of the environment's current state, as it takes it."""
-        legal, space = None, self.form.space
-        if self.masks:
-            legal = self.form.legal_row(read_mask(env, info, self.masks), where=self.game)[None]
-        chosen = space.uniform(numbers[None] if space.width else numbers, legal)[0]
-        return self.form.to_environment(chosen if space.width else int(chosen))
-
-
 def action_form(space: Any, *, game: str, options: Mapping[str, Option]) -> ActionForm:
     """Our form of a Gymnasium action space; `options` may state the range of an unbounded box."""
     from gymnasium import spaces

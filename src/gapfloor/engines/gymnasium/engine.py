@@ -22,8 +22,7 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM
 from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, Step
-from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
-from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
+from gapfloor.engines.gymnasium.actions import read_mask
 from gapfloor.engines.gymnasium.description import SUCCESS, describe, score_name
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
@@ -104,12 +103,11 @@ def recipe_of(spec: EngineSpec) -> Recipe:
 
 @dataclass(frozen=True)
 class SlotState:
-    """A slot's state: the environment as its cloning method keeps it, and what the slot showed."""
+    """A slot's state: the level, the actions since its start, and what the slot showed."""
 
     level_seed: int
-    content: Any
-    observation: Any
     actions: tuple[Any, ...]
+    observation: Any
     is_first: bool
     plays: bool
     legal: Any
@@ -162,14 +160,9 @@ class GymnasiumEngine:
     def masks(self) -> Masks | None:
         return self._masks
 
-    @property
+    @functools.cached_property
     def can_clone(self) -> bool:
-        return self.cloning_method is not None
-
-    @property
-    def cloning_method(self) -> CloningMethod | None:
-        """How states are saved; tried when it is first needed."""
-        return cloning_method_of(self.recipe)
+        return _replays(self.recipe)
 
     def observe(self) -> Step:
         self._start()
@@ -211,24 +204,24 @@ class GymnasiumEngine:
 
     def save(self, slot: int) -> SlotState:
         self._start()
-        method, plays = self._known_cloning_method(), bool(self._plays[slot])
-        level, actions = int(self._level[slot]), self._actions[slot]
+        self._check_cloning()
         return SlotState(
-            level_seed=level,
-            content=method.keep(self._envs[slot], level, actions) if plays else None,
+            level_seed=int(self._level[slot]),
+            actions=tuple(self._actions[slot]),
             observation=copy_row(self._rows, slot),
-            actions=tuple(actions),
             is_first=bool(self._firsts[slot]),
-            plays=plays,
+            plays=bool(self._plays[slot]),
             legal=None if self._masks is None else self._masks[slot].copy(),
             succeeded=bool(self._succeeded[slot]),
         )
 
     def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
-        method = self._known_cloning_method()
+        self._check_cloning()
         if state.plays:
-            self._use(slot, method.bring_back(state.content, self._envs[slot]))
+            self._play(slot, state.level_seed)
+            for action in state.actions:
+                self._steps[slot](action)
         put_row(self._rows, slot, state.observation)
         if self._masks is not None:
             self._masks[slot] = state.legal
@@ -370,30 +363,32 @@ class GymnasiumEngine:
         self._succeeded[slot] |= bool(reported)
         return float(is_first)
 
-    def _known_cloning_method(self) -> CloningMethod:
-        method = self.cloning_method
-        if method is None:
+    def _check_cloning(self) -> None:
+        if not self.can_clone:
             raise UsageError(
-                f"States of {self.recipe.game} can be saved neither by copying nor by replay from the seed, so "
-                "calibration is not possible: gapfloor doctor shows the details."
+                f"States of {self.recipe.game} cannot be saved, because the same actions on the same level do not give "
+                "the same state again, so calibration is not possible: gapfloor doctor shows the details."
             )
-        return method
 
     def _fail(self, what: str, error: Exception) -> GapfloorError:
         return UsageError(f"{self.recipe.game} failed in {what}: {type(error).__name__}: {error}")
 
 
 @functools.lru_cache(maxsize=64)
-def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
-    """How states of an environment are saved; tried once per process."""
+def _replays(recipe: Recipe) -> bool:
+    """Whether the same actions on the same level give the same state again, by which states are saved; tried once."""
+    from gapfloor.engines.level_play import level_of_unlike_clones
+
     if ENGINES[recipe.engine].never_clones:
-        return None
-    found = describe(recipe)
-    return find_cloning_method(
-        functools.partial(begin_level, recipe, render_mode=found.render_mode),
-        layout=found.layout,
-        choice=LegalChoice(found.form, found.masks, recipe.game),
-    )
+        return False
+    # Whatever an environment's own code raises: its states cannot be saved.
+    with (
+        contextlib.suppress(Exception),
+        contextlib.closing(GymnasiumEngine(recipe, slots=3, levels=LevelSet(0, 2))) as engine,
+    ):
+        engine.__dict__["can_clone"] = True
+        return level_of_unlike_clones(engine, (0, 1)) is None
+    return False
 
 
 def _mask_width(space: ActionSpace) -> int:

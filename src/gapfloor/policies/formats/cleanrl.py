@@ -3,17 +3,14 @@
 CleanRL's scripts save a state_dict. Its class is in the script that trained it, which the user names; that is the
 user's own code. Logits are what the agent's `actor` returns during `get_action_and_value`, so that whatever the
 class does to an observation is done here as well. For agents with an LSTM (`ppo_atari_lstm`) the harness keeps the
-state. A file that holds a whole agent is a pickle and is refused unless the user trusts it.
-
-A constructor asks for the spaces of the environments. The file does not record them, but the weights have to
-fit, so likely spaces are tried until the agent that they make takes the weights.
+state. A constructor that asks for the spaces of the environments needs `observation=` and `actions=`, because the file
+does not record them.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,12 +20,9 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
 from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.formats.torch_file import load_weights, read_network
+from gapfloor.policies.formats.torch_file import read_network
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
-from gapfloor.users_code import in_users_words, parameters_of, required_parameters
-
-#: Heights and widths of images in common use: ProcGen, Atari, and MiniGrid's views and pixels.
-_IMAGE_SIZES = (64, 84, 7, 56, 96, 128)
+from gapfloor.users_code import parameters_of, required_parameters
 
 
 class CleanRLPolicy(TorchPolicy):
@@ -77,8 +71,10 @@ def _some_actions(inputs: Any) -> Any:
 
 
 def load_cleanrl(spec: PolicySpec, *, device: str) -> CleanRLPolicy | RecurrentPolicy:
-    """The agent of a state_dict and a class, or of a trusted pickle."""
-    agent = read_network(spec, _build_agent, option="agent", device=device)
+    """The agent of a state_dict and a class."""
+    agent = read_network(
+        spec, option="agent", arguments=lambda make: (_environments(make, spec), {}), device=device
+    )
     head = spec.text("head") or "actor"
     policy = policy_of_agent(agent, where=str(spec.path), name=spec.path.stem, head=head, device=device)
     policy.fingerprint = hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)})
@@ -110,91 +106,26 @@ def policy_of_agent(
     return RecurrentPolicy(policy, layers=agent.lstm.num_layers, size=agent.lstm.hidden_size)
 
 
-def _build_agent(make: Any, weights: Mapping[str, Any], spec: PolicySpec) -> Any:
-    """An agent of the user's class or function with these weights."""
-    if not required_parameters(make):
-        return _construct(make, (), weights, spec)
-    refusal: PolicyError | None = None
-    for shape, n_actions in itertools.product(_shapes(weights, spec), _action_counts(weights, spec)):
-        try:
-            return _construct(make, (_environments(shape, n_actions),), weights, spec)
-        except PolicyError as error:
-            refusal = refusal or error
-    if spec.text("observation") is None and _reads_images(weights):
-        raise UsageError(
-            f"{spec.path} reads images, whose size its weights do not tell: add ,observation=HEIGHTxWIDTHxCHANNELS, "
-            "e.g. ,observation=64x64x3, as the environment returns them."
-        ) from refusal
-    assert refusal is not None
-    raise refusal
-
-
-def _construct(make: Any, arguments: tuple[Any, ...], weights: Mapping[str, Any], spec: PolicySpec) -> Any:
-    try:
-        agent = make(*arguments)
-        load_weights(agent, weights, name=str(spec.path), called=make.__name__)
-    except PolicyError:
-        raise
-    except Exception as error:
-        raise PolicyError(
-            f"{make.__name__} does not take the weights of {spec.path}: {in_users_words(error)}"
-        ) from error
-    return agent
-
-
-def _environments(shape: tuple[int, ...], n_actions: int) -> Any:
+def _environments(make: Any, spec: PolicySpec) -> tuple[Any, ...]:
     """What a constructor asks of the environments that the agent was trained in: their spaces."""
+    if not required_parameters(make):
+        return ()
     try:
         from gymnasium import spaces
     except ImportError as error:
         raise missing_library(error) from None
-    observation = spaces.Box(-np.inf, np.inf, shape, np.float32)
-    actions = spaces.Discrete(n_actions)
-    return SimpleNamespace(
-        single_observation_space=observation,
-        single_action_space=actions,
-        observation_space=observation,
-        action_space=actions,
-    )
-
-
-def _shapes(weights: Mapping[str, Any], spec: PolicySpec) -> Iterator[tuple[int, ...]]:
-    text = spec.text("observation")
-    if text is not None:
-        if not re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5})*", text):
-            raise UsageError(
-                f"The option observation={text} is not a shape: write it as observation=64x64x3."
-            )
-        yield tuple(int(part) for part in text.split("x"))
-        return
-    if _reads_images(weights):
-        channels = int(next(each for each in weights.values() if each.ndim == 4).shape[1])
-        for size in _IMAGE_SIZES:
-            yield (size, size, channels)
-            yield (channels, size, size)
-        return
-    matrices = [each for each in weights.values() if each.ndim == 2]
-    if not matrices:
+    shape, n_actions = spec.text("observation"), spec.whole_number("actions")
+    if n_actions is None or not re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5})*", shape or ""):
         raise UsageError(
-            f"{spec.path} does not tell the size of its observations: add ,observation=SIZE, e.g. ,observation=4."
+            f"{make.__name__} is made for the spaces of its environments, which {spec.path} does not record: add "
+            ",observation=SHAPE,actions=NUMBER, e.g. ,observation=64x64x3,actions=15."
         )
-    yield (int(matrices[0].shape[1]),)
-
-
-def _action_counts(weights: Mapping[str, Any], spec: PolicySpec) -> list[int]:
-    given = spec.whole_number("actions")
-    if given is not None:
-        return [given]
-    head = spec.text("head") or "actor"
-    layers = [each for name, each in weights.items() if name.startswith(f"{head}.") and each.ndim == 2]
-    if layers:
-        return [int(layers[-1].shape[0])]
-    # The head has another name: the last layers of the network are the likeliest to be it.
-    counts = [int(each.shape[0]) for each in weights.values() if each.ndim == 2 and each.shape[0] > 1]
-    if not counts:
-        raise UsageError(f"{spec.path} does not tell how many actions there are: add ,actions=NUMBER.")
-    return list(dict.fromkeys(reversed(counts)))
-
-
-def _reads_images(weights: Mapping[str, Any]) -> bool:
-    return any(each.ndim == 4 for each in weights.values())
+    assert shape is not None
+    observation = spaces.Box(-np.inf, np.inf, tuple(int(part) for part in shape.split("x")), np.float32)
+    actions = spaces.Discrete(n_actions)
+    return (
+        SimpleNamespace(
+            single_observation_space=observation, single_action_space=actions,
+            observation_space=observation, action_space=actions,
+        ),
+    )  # fmt: skip

@@ -16,10 +16,10 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
 from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.formats.torch_file import load_weights, read_network
+from gapfloor.policies.formats.torch_file import read_network
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import note_once
-from gapfloor.users_code import in_users_words, parameters_of
+from gapfloor.users_code import parameters_of
 
 #: Names under which networks commonly take the state of their memory, after the observation. The second group also
 #: names other things, so it counts only in a network with recurrent layers.
@@ -44,7 +44,6 @@ class ModulePolicy(TorchPolicy):
     def __init__(self, module: Any, *, name: str, device: str, form: NetworkForm | None = None) -> None:
         super().__init__(module, name=name, header={"encoder": type(module).__name__}, device=device)
         self._form = form or NetworkForm()
-        self.readout = self._form.readout
         self._logits_at: tuple[Any, ...] | None = None
         """Where the logits are in what the network returns; None before the first call."""
         self._channels_first: bool | None = False if self._form.transpose else None
@@ -59,12 +58,8 @@ class ModulePolicy(TorchPolicy):
 
     def _chosen(self, output: Any) -> tuple[Any, ...]:
         """The parts of what the network returned that the readout reads."""
-        if self._form.output is not None or self._form.second is not None:
-            chosen = self._form.choose(output, name=self.name)
-            if len(chosen) > 1:
-                self._logits_at = ()
-                return chosen
-            output = chosen[0]
+        if self._form.output is not None:
+            output = self._form.choose(output, name=self.name)
         if self._logits_at is None:
             self._logits_at = find_logits(output, name=self.name)
         for step in self._logits_at:
@@ -159,30 +154,15 @@ def _as_float(tensor: Any) -> Any:
 def load_state_dict_policy(spec: PolicySpec, *, device: str) -> ModulePolicy | RecurrentPolicy:
     """The network that the user names, with the weights of a file."""
     form = NetworkForm.of(spec)
-    module = read_network(spec, _build, option="net", device=device)
+    module = read_network(
+        spec, option="net", arguments=lambda _: arguments_of(spec.text("args")), device=device
+    )
     policy = policy_of_module(module, name=spec.path.stem, device=device, form=form)
     description = {"form": form.describe(), **describe_module(module)}
     if isinstance(policy, RecurrentPolicy):
         description["state"] = "kept"
-    policy.fingerprint = form.extend(hash_arrays(module.state_dict(), description))
+    policy.fingerprint = hash_arrays(module.state_dict(), description)
     return policy
-
-
-def _build(make: Any, weights: Mapping[str, Any], spec: PolicySpec) -> Any:
-    positional, named = arguments_of(spec.text("args"))
-    try:
-        module: Any = make(*positional, **named)
-    except Exception as error:
-        raise PolicyError(
-            f"{make.__name__} cannot be made with args={spec.text('args') or ''}: {in_users_words(error)}"
-        ) from error
-    if not hasattr(module, "load_state_dict"):
-        raise PolicyError(
-            f"{make.__name__} is not a torch module: name a class that is one, or a function that returns one, with "
-            ",net=module:Class."
-        )
-    load_weights(module, weights, name=str(spec.path), called=make.__name__)
-    return module
 
 
 def arguments_of(text: str | None) -> tuple[list[Any], dict[str, Any]]:

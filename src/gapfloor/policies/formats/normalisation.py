@@ -1,14 +1,12 @@
 """Observation normalisation that was part of training (VecNormalize): `vecnormalize=FILE`.
 
 A policy that was trained on normalised observations is another policy without the normalisation. The mean and
-variance come from a .npz or .json file, which holds numbers only, or from VecNormalize's own .pkl, which is a pickle
-and is refused unless the user trusts it. docs/my-policy.md shows how to save the numbers alone.
+variance come from VecNormalize's own .pkl, whose numbers are read without running it, or from a .npz or .json file.
 """
 
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +20,7 @@ from gapfloor.input_files import read_policy_file
 from gapfloor.npy_bytes import read_npy
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.content_hash import hash_arrays
-from gapfloor.policies.formats.inference import missing_library
-from gapfloor.policies.formats.spec import TRUST_MEANS
+from gapfloor.policies.formats.plain_pickle import array_of, read_plainly
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,18 +70,13 @@ def _by_name(observations: Any) -> Mapping[str, Any]:
     return observations if isinstance(observations, Mapping) else {"": observations}
 
 
-def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
-    """Statistics from .npz, .json, or (only if the user trusts it) a pickled VecNormalize."""
+def read_statistics(path: Path) -> ObservationStatistics:
+    """Statistics from a saved VecNormalize, or from .npz or .json."""
     content = read_policy_file(path)
-    if path.suffix not in (".npz", ".json"):
-        if not is_trusted:
-            raise PolicyError(
-                f"{path} is a pickle: {TRUST_MEANS}; or save its numbers as .npz (docs/my-policy.md)."
-            )
-        return _unpickle(content, path)
     try:
-        numbers = _read_npz(content, path) if path.suffix == ".npz" else json.loads(content)
-        return _from_numbers(numbers)
+        if path.suffix == ".npz":
+            return _from_numbers(_read_npz(content, path))
+        return _from_numbers(json.loads(content) if path.suffix == ".json" else _read_pickle(content, path))
     except PolicyError:
         raise
     except (Exception, MemoryError) as error:  # numpy and json raise many kinds for damaged files
@@ -104,6 +96,19 @@ def _read_npz(content: bytes, path: Path) -> dict[str, Any]:
     }
 
 
+def _read_pickle(content: bytes, path: Path) -> dict[str, Any]:
+    saved = read_plainly(content).state
+    if not saved["norm_obs"]:
+        raise PolicyError(f"{path} did not normalise observations: leave vecnormalize= out.")
+    moments = saved["obs_rms"] if isinstance(saved["obs_rms"], dict) else {"": saved["obs_rms"]}
+    numbers = {
+        f"{name}/{key}".rstrip("/"): array_of(each.state[name])
+        for key, each in moments.items()
+        for name in ("mean", "var")
+    }
+    return numbers | {"epsilon": array_of(saved["epsilon"]), "clip": array_of(saved["clip_obs"])}
+
+
 def _from_numbers(numbers: Mapping[str, Any]) -> ObservationStatistics:
     """The statistics of arrays called mean and var, or mean/KEY and var/KEY for each entry of a dict."""
     arrays = {name: np.asarray(value, dtype=np.float64) for name, value in numbers.items()}
@@ -119,24 +124,6 @@ def _from_numbers(numbers: Mapping[str, Any]) -> ObservationStatistics:
         if not (np.isfinite(mean[key]).all() and np.isfinite(variance[key]).all()):
             raise ValueError("mean and var are not all finite")
     return ObservationStatistics(mean, variance, float(arrays["epsilon"]), float(arrays["clip"]))
-
-
-def _unpickle(content: bytes, path: Path) -> ObservationStatistics:
-    try:
-        import stable_baselines3  # noqa: F401 (the pickle names its classes)
-    except ImportError as error:
-        raise missing_library(error) from None
-    try:
-        saved = pickle.loads(content)
-        statistics = statistics_of(saved)
-    except Exception as error:
-        raise PolicyError(
-            f"{path} is not a saved VecNormalize ({type(error).__name__}: {str(error)[:200]}): give the file that "
-            "VecNormalize.save() wrote."
-        ) from None
-    if statistics is None:
-        raise PolicyError(f"{path} did not normalise observations: leave vecnormalize= out.")
-    return statistics
 
 
 def statistics_of(normalised: Any) -> ObservationStatistics | None:

@@ -109,7 +109,7 @@ def array_of(noted: Any) -> npt.NDArray[Any]:
         return np.array(noted)
     if noted.name.endswith("multiarray scalar"):
         kind, content = noted.arguments
-        return np.frombuffer(content, _TYPES[kind.arguments[0]], count=1)[0]
+        return np.frombuffer(content, _TYPES[kind.arguments[0]], count=1).reshape(())
     if not noted.name.endswith("multiarray _reconstruct"):
         raise ValueError(noted.name)
     _, shape, kind, is_fortran, content = noted.state

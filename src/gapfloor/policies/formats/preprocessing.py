@@ -168,7 +168,7 @@ def prepare(policy: Any, spec: PolicySpec) -> Policy | StatefulPolicy:
         )
     preparation = Preparation(
         key=spec.text("key"),
-        statistics=read_statistics(Path(statistics), is_trusted=spec.is_trusted) if statistics else None,
+        statistics=read_statistics(Path(statistics)) if statistics else None,
         stack=stacks[0] if stacks else None,
     )
     return with_preparation(policy, preparation)
@@ -181,7 +181,7 @@ def _suspect_statistics(spec: PolicySpec) -> None:
         if "normalize" in found.name.lower() and found.is_file():
             note_once(
                 f"{found} lies next to {spec.path}, but the line does not name it: if the policy was trained with "
-                f"VecNormalize, add ,vecnormalize={found},trust=yes, because without it the policy is another one."
+                f"VecNormalize, add ,vecnormalize={found}, because without it the policy is another one."
             )
             return
 

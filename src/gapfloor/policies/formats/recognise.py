@@ -1,18 +1,17 @@
 """What a bare file most likely is, found by looking at its first bytes and its table of contents.
 
-A user who gives `model.zip` without a prefix is told the line to write. Nothing of the file is loaded.
+So `model.zip` needs no prefix. Nothing of the file is loaded here.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
-from gapfloor.errors import GapfloorError, PolicyError
+from gapfloor.errors import PolicyError
 from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, open_archive
-from gapfloor.policies.formats.spec import FORMATS
+from gapfloor.policies.formats.spec import FORMATS, PolicySpec
 
 #: What to do instead of saving a TorchScript program, whose reader in torch is not safe for files of others.
 NO_TORCHSCRIPT = (
@@ -21,32 +20,22 @@ NO_TORCHSCRIPT = (
 )
 
 
-def suggest_line(name: str) -> str:
-    """The refusal of a name that is not a policy, with the line that the user probably wants."""
-    path, comma, options = name.partition(",")
-    shown = name if len(name) <= 200 and "\0" not in name else repr(name[:200] + "...")
-    usual = next((kind for kind, each in FORMATS.items() if path[-200:].endswith(each.endings)), None)
-    if not os.path.lexists(path) and usual is None:
-        return (
+def recognised(spec: PolicySpec) -> PolicySpec:
+    """The same with the format that the content of its file has."""
+    path, prefixes = str(spec.path), ", ".join(f"{kind}:" for kind in FORMATS)
+    if not os.path.lexists(path):
+        shown = path if len(path) <= 200 and "\0" not in path else repr(path[:200] + "...")
+        raise PolicyError(
             f"There is no file '{shown}', and it is not a policy that gapfloor can load: give a .safetensors "
-            "checkpoint, a run's folder, a file with a prefix, e.g. sb3:model.zip (prefixes: "
-            f"{', '.join(f'{kind}:' for kind in FORMATS)}), or "
-            "package.module:factory."
+            f"checkpoint, a run's folder, a file of another library (prefixes: {prefixes}), or package.module:factory."
         )
-    try:
-        found = kind_of_content(read_policy_file(Path(path)))
-    except GapfloorError as error:
-        return str(error)
-    kind = found or usual
+    kind = kind_of_content(read_policy_file(spec.path))
     if kind is None:
-        return (
-            f"'{shown}' is not a file that gapfloor knows: it reads .safetensors checkpoints and, with a prefix, other "
-            f"files ({', '.join(f'{each}:' for each in FORMATS)})."
+        raise PolicyError(
+            f"'{path}' is not a file that gapfloor knows: it reads .safetensors checkpoints and, with a prefix, other "
+            f"files ({prefixes})."
         )
-    line = f"{kind}:{path}{FORMATS[kind].needed}{comma}{options}"
-    return (
-        f"'{shown}' needs a prefix that says what it is. It looks like {FORMATS[kind].meaning}: write {line}"
-    )
+    return PolicySpec(kind, spec.path, spec.options).checked()
 
 
 def kind_of_content(content: bytes) -> str | None:
@@ -67,8 +56,7 @@ def _kind_of_zip(content: bytes) -> str | None:
         with open_archive(content) as archive:
             names = archive.namelist()
             if {"data", "policy.pth"} <= set(names):
-                with archive.open("data") as file:
-                    return "recurrent" if b"recurrent" in file.read(1 << 16) else "sb3"
+                return "sb3"
     except DamagedArchiveError:
         return None
     refuse_torchscript(names)

@@ -10,8 +10,8 @@ does, and under the greedy rule it takes its best action.
 from __future__ import annotations
 
 import importlib
-import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,17 +22,14 @@ from gapfloor.policies.backends import computes_graphs
 from gapfloor.policies.formats.content_hash import hash_arrays, sources_in
 from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.network_form import Readout
-from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
+from gapfloor.policies.formats.sb3_zip import SavedModel, agent_name, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.quiet import without_chatter
-from gapfloor.users_code import find_modules_here, parameters_of
-
-#: Arguments of a constructor that only training needs.
-_FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
+from gapfloor.users_code import named_callable, parameters_of
 
 
 class _NoOptimizer:
@@ -165,10 +162,11 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
 
 
 def load_sb3(spec: PolicySpec, *, device: str, backend: str | None = None) -> Policy | StatefulPolicy:
-    """The policy of a zip: rebuilt from plain text, or unpickled if the user trusts it."""
+    """The policy of a zip, rebuilt from plain text and tensors."""
     model = read_zip(spec.path)
     header = header_of(model.policy_class, model.data.get("_total_timesteps"), model.data.get("seed"))
-    if not spec.is_trusted and spec.kind == "sb3" and computes_graphs(backend, device):
+    extractor = spec.text("extractor")
+    if extractor is None and computes_graphs(backend, device):
         from gapfloor.policies.formats.sb3_graph import mlp_policy
 
         if (policy := mlp_policy(model, name=spec.path.stem, header=header)) is not None:
@@ -178,16 +176,15 @@ def load_sb3(spec: PolicySpec, *, device: str, backend: str | None = None) -> Po
         # gym, which it imports where it is installed, prints a notice about itself, which users do not need.
         with without_chatter("stderr"):
             import stable_baselines3  # noqa: F401
-
-        if spec.kind == "recurrent":
-            import sb3_contrib  # noqa: F401
     except ImportError as error:
         raise missing_library(error) from None
-    if spec.kind == "recurrent" and "recurrent" not in model.policy_class[0] and not spec.is_trusted:
-        raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
-    model.action_space()
+    if extractor is not None:
+        model = replace(
+            model,
+            extractor=named_callable(extractor, what="option extractor=", error=PolicyError, kind="class "),
+        )
     return policy_of_network(
-        _unpickle(model) if spec.is_trusted else _rebuild(model),
+        _rebuild(model),
         name=spec.path.stem,
         where=str(spec.path),
         header=header,
@@ -228,8 +225,8 @@ def _rebuild(model: SavedModel) -> Any:
     from gapfloor.policies.formats.memory_limit import WeightLimit
 
     module, name = model.policy_class
-    if (module, name) not in POLICY_CLASSES:
-        raise model.needs_trust(
+    if agent_name(model.policy_class) is None:
+        raise model.needs_function(
             f"holds a policy of the class {module}.{name or '?'}, which is not a known one"
         )
     try:
@@ -237,7 +234,7 @@ def _rebuild(model: SavedModel) -> Any:
     except ImportError as error:
         raise missing_library(error) from None
     try:
-        parts = (model.observation_space(), model.action_space(), lambda _: 0.0)
+        parts = (model.space("observation_space"), model.space("action_space"), lambda _: 0.0)
         keywords = model.keywords() | _without_training(cls)
         with WeightLimit(model.weights, name=str(model.path)):
             network = cls(*parts, **keywords)
@@ -246,26 +243,6 @@ def _rebuild(model: SavedModel) -> Any:
         raise
     except Exception as error:
         raise model.damaged(f"{type(error).__name__}: {first_line(error)}") from None
-    return network
-
-
-def _unpickle(model: SavedModel) -> Any:
-    from stable_baselines3.common.save_util import load_from_zip_file
-
-    find_modules_here()  # a trusted model may name classes of the user's own script
-    try:
-        data, parameters, _ = load_from_zip_file(io.BytesIO(model.content), device="cpu")
-        assert data is not None
-        keywords = {key: each for key, each in data["policy_kwargs"].items() if key not in _FOR_TRAINING}
-        keywords |= {"use_sde": True} if data.get("use_sde") else {}
-        parts = (data["observation_space"], data["action_space"], lambda _: 0.0)
-        cls = data["policy_class"]
-        network = cls(*parts, **(keywords | _without_training(cls)))
-        network.load_state_dict(parameters["policy"])
-    except Exception as error:
-        raise PolicyError(
-            f"{model.path} does not load: {type(error).__name__}: {first_line(error)}"
-        ) from error
     return network
 
 
@@ -291,7 +268,7 @@ def header_of(policy_class: tuple[str, str], steps: Any, seed: Any) -> dict[str,
     """What is known of the run: a name for the agent, the seed and the budget."""
     from gapfloor.training.spec import budget_label
 
-    header: dict[str, Any] = {"encoder": POLICY_CLASSES.get(policy_class, "sb3-custom")}
+    header: dict[str, Any] = {"encoder": agent_name(policy_class) or "sb3-custom"}
     if isinstance(steps, int) and steps > 0:
         header["budget"] = budget_label(steps)
     if isinstance(seed, int):

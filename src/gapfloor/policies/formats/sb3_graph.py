@@ -158,7 +158,7 @@ def mlp_policy(model: SavedModel, *, name: str, header: Mapping[str, Any]) -> Ml
         return None
     activation = str(keywords.get("activation_fn", family.activation)).rpartition(".")[2].removesuffix("'>")
     others = {each for each in keywords if not each.startswith(":")} - {*_TOLD}
-    actions, seen = model.action_space(), model.observation_space()
+    actions, seen = model.space("action_space"), model.space("observation_space")
     is_vector = type(seen).__name__ == "Box" and len(seen.shape) == 1
     arrays = read_state_dict(model.weights_file, name=f"policy.pth in {model.path}")
     if others or activation not in _OPERATORS or not is_vector or arrays is None:

@@ -4,7 +4,7 @@ The zip's `data` is JSON. Where a value is not JSON, SB3 stores a pickle togethe
 as text: an observation space's shape and type, the module of the policy class, the name of an activation. For
 the library's own policy classes that is enough to build the same network again, and the weights come from
 `policy.pth` through torch's `weights_only` reader, which builds tensors and nothing else. A policy that this text does
-not describe is refused unless the user trusts the file.
+not describe is refused: a function of the user's own can load it.
 """
 
 from __future__ import annotations
@@ -22,34 +22,38 @@ from typing import Any
 from gapfloor.errors import PolicyError
 from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
-from gapfloor.policies.formats.spec import TRUST_MEANS
+from gapfloor.policies.formats.spec import NEEDS_FUNCTION
 from gapfloor.policies.formats.torch_file import check_tensors, is_state_dict, load_torch_file
 
 #: Numbers in the largest observation that is taken for one; a damaged shape could ask for all memory.
 MOST_OBSERVATION_NUMBERS = 1 << 24
 
-#: Where the library's own policy classes live, and what the harness calls an agent of each.
-POLICY_CLASSES: Mapping[tuple[str, str], str] = {
-    ("stable_baselines3.common.policies", "ActorCriticPolicy"): "sb3-mlp",
-    ("stable_baselines3.common.policies", "ActorCriticCnnPolicy"): "sb3-cnn",
-    ("stable_baselines3.common.policies", "MultiInputActorCriticPolicy"): "sb3-multi",
-    ("sb3_contrib.common.recurrent.policies", "RecurrentActorCriticPolicy"): "recurrent-mlp",
-    ("sb3_contrib.common.recurrent.policies", "RecurrentActorCriticCnnPolicy"): "recurrent-cnn",
-    ("sb3_contrib.common.recurrent.policies", "RecurrentMultiInputActorCriticPolicy"): "recurrent-multi",
-    ("sb3_contrib.common.maskable.policies", "MaskableActorCriticPolicy"): "maskable-mlp",
-    ("sb3_contrib.common.maskable.policies", "MaskableActorCriticCnnPolicy"): "maskable-cnn",
-    ("sb3_contrib.common.maskable.policies", "MaskableMultiInputActorCriticPolicy"): "maskable-multi",
-    ("stable_baselines3.sac.policies", "SACPolicy"): "sac-mlp",
-    ("stable_baselines3.sac.policies", "CnnPolicy"): "sac-cnn",
-    ("stable_baselines3.sac.policies", "MultiInputPolicy"): "sac-multi",
-    ("sb3_contrib.tqc.policies", "TQCPolicy"): "tqc-mlp",
-    ("stable_baselines3.td3.policies", "TD3Policy"): "td3-mlp",
-    ("stable_baselines3.td3.policies", "CnnPolicy"): "td3-cnn",
-    ("stable_baselines3.td3.policies", "MultiInputPolicy"): "td3-multi",
-    ("stable_baselines3.dqn.policies", "DQNPolicy"): "dqn-mlp",
-    ("stable_baselines3.dqn.policies", "CnnPolicy"): "dqn-cnn",
-    ("stable_baselines3.dqn.policies", "MultiInputPolicy"): "dqn-multi",
+#: Where the library's own policy classes live, and what the harness calls an agent of such a class.
+_FAMILIES: Mapping[str, str] = {
+    "stable_baselines3.common.policies": "sb3",
+    "sb3_contrib.common.recurrent.policies": "recurrent",
+    "sb3_contrib.common.maskable.policies": "maskable",
+    "stable_baselines3.sac.policies": "sac",
+    "sb3_contrib.tqc.policies": "tqc",
+    "stable_baselines3.td3.policies": "td3",
+    "stable_baselines3.dqn.policies": "dqn",
 }
+
+#: The names of these classes: what they read, and which network they are.
+_POLICY_NAME = re.compile(r"(MultiInput)?(?:Recurrent|Maskable)?(?:ActorCritic|SAC|TQC|TD3|DQN)?(Cnn)?Policy")
+
+
+def agent_name(policy_class: tuple[str, str]) -> str | None:
+    """What an agent of one of the library's own policy classes is called; None for any other class.
+
+    >>> agent_name(("stable_baselines3.common.policies", "ActorCriticCnnPolicy"))
+    'sb3-cnn'
+    """
+    family, found = _FAMILIES.get(policy_class[0]), _POLICY_NAME.fullmatch(policy_class[1])
+    if family is None or found is None or policy_class[1] == "Policy":
+        return None
+    return f"{family}-{'multi' if found[1] else 'cnn' if found[2] else 'mlp'}"
+
 
 #: Keyword arguments of a policy that do not change its logits.
 _IGNORED = ("optimizer_class", "optimizer_kwargs", "ortho_init", "log_std_init", "lr_schedule", "device")
@@ -68,18 +72,19 @@ _ENTRY = re.compile(r"'([^']+)': (Box|Discrete|MultiDiscrete|MultiBinary)\((.*?)
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A zip's bytes, its JSON and the file of its weights."""
+    """A zip's JSON and the file of its weights."""
 
     path: Path
-    content: bytes
     data: Mapping[str, Any]
     weights_file: bytes
+    extractor: Any = None
+    """The user's own features extractor, if the line names one."""
 
     @functools.cached_property
     def weights(self) -> Mapping[str, Any]:
         """The weights as tensors of torch."""
         name = f"policy.pth in {self.path}"
-        weights: Mapping[str, Any] = load_torch_file(self.weights_file, name=name, is_trusted=False)
+        weights: Mapping[str, Any] = load_torch_file(self.weights_file, name=name)
         if not is_state_dict(weights):
             raise PolicyError(f"{name} is not a state_dict: save the model again with model.save().")
         check_tensors(weights, name=name, file_bytes=len(self.weights_file))
@@ -106,11 +111,13 @@ class SavedModel:
             if name == "activation_fn":
                 keywords[name] = self._class(name, value, "torch.nn.modules.activation")
             elif name == "features_extractor_class":
-                keywords[name] = self._class(name, value, "stable_baselines3.common.torch_layers")
+                keywords[name] = self.extractor or self._class(
+                    name, value, "stable_baselines3.common.torch_layers"
+                )
             elif name in _PLAIN and not isinstance(value, str):
                 keywords[name] = value
             else:
-                raise self.needs_trust(f"was made with {name}={value}, which only its pickle holds")
+                raise self.needs_function(f"was made with {name}={value}, which only its pickle holds")
         if self.data.get("use_sde") is True:  # PPO and A2C give it to their policy themselves
             keywords["use_sde"] = True
         self._check_counts(keywords)
@@ -131,46 +138,36 @@ class SavedModel:
     def _class(self, name: str, text: Any, module: str) -> Any:
         found = _CLASS.match(str(text))
         if found is None or found.group(1) != module:
-            raise self.needs_trust(f"was made with {name}={text}, which is not one of the library's own")
+            option = ", if it is your own: add ,extractor=MODULE:CLASS" if "extractor" in name else ""
+            why = f"was made with {name}={text}, which is not one of the library's own"
+            raise self.needs_function(f"{why}{option}")
         cls = getattr(importlib.import_module(module), found.group(2), None)
         if not isinstance(cls, type):
             raise self.damaged(f"{name} is {text}, which does not exist")
         return cls
 
-    def observation_space(self) -> Any:
-        """The observation space, from plain text alone."""
+    def space(self, name: str) -> Any:
+        """The space `observation_space` or `action_space`, from plain text alone."""
         from gymnasium import spaces
 
-        described = self.data["observation_space"]
-        if _type_name(described) != "Dict":
-            return self._space(_type_name(described), described)
-        text = str(described.get("spaces", ""))
-        entries = {
-            name: self._space(kind, _fields_of_text(kind, each)) for name, kind, each in _ENTRY.findall(text)
-        }
+        described = self.data[name]
+        try:
+            if _type_name(described) != "Dict":
+                return self._space(_type_name(described), described, is_exact=name == "action_space")
+            text = str(described.get("spaces", ""))
+            found = _ENTRY.findall(text)
+            entries = {key: self._space(kind, _fields_of_text(kind, each)) for key, kind, each in found}
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            raise self.damaged(f"its {name} cannot be read") from None
         if not entries or len(entries) != text.count("': "):
-            raise self.needs_trust("describes its dict of observations in a form that cannot be read back")
+            raise self.needs_function("describes its dict of observations in a form that cannot be read back")
         return spaces.Dict(entries)
 
-    def action_space(self) -> Any:
-        """The action space, from plain text alone."""
-        described = self.data["action_space"]
-        kind = _type_name(described)
-        if kind not in ("Discrete", "MultiDiscrete", "MultiBinary", "Box"):
-            raise PolicyError(
-                f"{self.path} acts in a {kind} space: gapfloor reads Discrete, MultiDiscrete, MultiBinary and Box."
-            )
-        try:
-            return self._action_box(described) if kind == "Box" else self._space(kind, described)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise self.needs_trust("does not say in plain text which actions there are") from None
-
-    def _space(self, kind: str, described: Mapping[str, Any]) -> Any:
+    def _space(self, kind: str, described: Mapping[str, Any], *, is_exact: bool = False) -> Any:
         from gymnasium import spaces
 
         if kind == "Box":
-            bounds = (str(described[name]) for name in ("dtype", "low", "high"))
-            return box(self._shape(described.get("_shape", described.get("shape"))), *bounds)
+            return self._box(described, is_exact=is_exact)
         if kind == "Discrete":
             return spaces.Discrete(self._count(described["n"]))
         if kind == "MultiDiscrete":
@@ -179,23 +176,24 @@ class SavedModel:
             shape = self._shape([int(n) for n in _numbers(str(described["_shape"]))])
             # As a number where there is one: the library's networks take no other actions.
             return spaces.MultiBinary(self._count(shape[0]) if len(shape) == 1 else shape)
-        raise self.needs_trust(f"reads observations of a {kind} space, which only its pickle describes")
+        raise self.needs_function(f"has a {kind} space, which only its pickle describes")
 
-    def _action_box(self, described: Mapping[str, Any]) -> Any:
-        """A box of real-valued actions; its bounds scale the actions of SAC and TD3."""
+    def _box(self, described: Mapping[str, Any], *, is_exact: bool) -> Any:
+        """A box; the bounds of actions scale those of SAC and TD3, others only tell whether it is an image."""
         import numpy as np
         from gymnasium import spaces
 
         shape = self._shape(described.get("_shape", described.get("shape")))
-        bounds = []
-        for name in ("low", "high"):
-            numbers = _numbers(str(described[name]))
-            if len(numbers) not in (1, math.prod(shape)):
-                raise ValueError(name)
+        low, high = (_numbers(str(described[name])) for name in ("low", "high"))
+        if is_exact:
+            if not {len(low), len(high)} <= {1, math.prod(shape)}:
+                raise ValueError("bounds")
             # Saved as the text of 32-bit numbers: reading them as such gives the same ones back.
-            values = np.array(numbers, dtype=np.float32)
-            bounds.append(values.reshape(shape) if len(numbers) > 1 else np.full(shape, values[0]))
-        return spaces.Box(*bounds, dtype=np.float32)
+            bounds = (np.array(each, dtype=np.float32) for each in (low, high))
+            return spaces.Box(*(np.resize(each, shape) for each in bounds), dtype=np.float32)
+        if described["dtype"] == "uint8" and len(shape) == 3 and (set(low), set(high)) == ({0}, {255}):
+            return spaces.Box(0, 255, tuple(shape), np.uint8)
+        return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
 
     def _count(self, value: Any) -> int:
         n = int(value)
@@ -210,9 +208,9 @@ class SavedModel:
             raise self.damaged(f"its observations would have the shape {str(shape)[:60]}")
         return list(shape)
 
-    def needs_trust(self, why: str) -> PolicyError:
+    def needs_function(self, why: str) -> PolicyError:
         """The refusal of a sound file that cannot be rebuilt from what it says in plain text."""
-        return PolicyError(f"{self.path} {why}: {TRUST_MEANS}.")
+        return PolicyError(f"{self.path} {why}: {NEEDS_FUNCTION}.")
 
     def damaged(self, what: str) -> PolicyError:
         """The refusal of a description that the library never writes."""
@@ -234,21 +232,8 @@ def _fields_of_text(kind: str, text: str) -> dict[str, Any]:
     return {"n": first, "nvec": text, "_shape": text}
 
 
-def box(shape: Any, dtype: str, low: str, high: str) -> Any:
-    """A Box that SB3 treats as the saved one: bounds matter only in that they make an image an image."""
-    import numpy as np
-    from gymnasium import spaces
-
-    is_image = (
-        dtype == "uint8" and len(shape) == 3 and set(_numbers(low)) == {0} and set(_numbers(high)) == {255}
-    )
-    if is_image:
-        return spaces.Box(0, 255, tuple(shape), np.uint8)
-    return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
-
-
 def read_zip(path: Path) -> SavedModel:
-    """What a zip holds, without unpickling."""
+    """What a zip holds."""
     content = read_policy_file(path)
     try:
         entries = read_archive(content, name=str(path))
@@ -260,7 +245,7 @@ def read_zip(path: Path) -> SavedModel:
         raise PolicyError(
             f"{path} is not a zip that Stable-Baselines3's model.save() wrote, or it is damaged: save or copy it again."
         ) from None
-    return SavedModel(path, content, data, weights_file)
+    return SavedModel(path, data, weights_file)
 
 
 def _type_name(described: Any) -> str:

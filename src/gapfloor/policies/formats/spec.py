@@ -16,16 +16,14 @@ from types import MappingProxyType
 from gapfloor.errors import PolicyError, UsageError, unknown_name
 from gapfloor.input_files import check_input_file
 
-#: Options of exported networks: what they read, and which distribution their outputs are the parameters of.
-_EXPORTED = ("transpose", "scale", "output", "distribution", "deviation", "log_deviation")
+#: Options of exported networks: how observations are given to them, and which output holds the logits.
+_EXPORTED = ("transpose", "scale", "output")
 
 
 @dataclass(frozen=True)
 class Format:
     """What is known about one kind of file."""
 
-    meaning: str
-    """What such a file is, in words."""
     loader: str
     """The module and the function that load it; the shared options are applied afterwards."""
     endings: tuple[str, ...] = ()
@@ -39,15 +37,14 @@ class Format:
 #: Prefix -> format.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        "sb3": Format("a Stable-Baselines3 model", "sb3:load_sb3", (".zip",)),
-        "recurrent": Format("a RecurrentPPO model", "sb3:load_sb3"),
-        "onnx": Format("an ONNX model", "onnx:load_onnx", (".onnx",), _EXPORTED),
+        "sb3": Format("sb3:load_sb3", (".zip",), ("extractor",)),
+        "onnx": Format("onnx:load_onnx", (".onnx",), _EXPORTED),
         "cleanrl": Format(
-            "weights of a CleanRL agent", "cleanrl:load_cleanrl", (".cleanrl_model",),
+            "cleanrl:load_cleanrl", (".cleanrl_model",),
             ("agent", "observation", "actions", "head", "weights"), ",agent=MODULE:CLASS",
         ),
         "statedict": Format(
-            "weights of a torch network", "module:load_state_dict_policy", (".pt", ".pth"),
+            "module:load_state_dict_policy", (".pt", ".pth"),
             ("net", "args", "weights", *_EXPORTED), ",net=MODULE:CLASS,args=ARGUMENTS",
         ),
     }
@@ -59,14 +56,14 @@ HUB, CHECKPOINT, RANDOM_WEIGHTS, FACTORY, UNKNOWN = "hf", "checkpoint", "random-
 ACTING = "acting"
 
 #: Options of every format: what was between the environment and the network during training.
-SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "repeatstack", "trust")
+SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "repeatstack")
 
 _OPTION = re.compile(r",([A-Za-z_]+)=")
 
-#: What `trust=yes` means, at the end of a refusal.
-TRUST_MEANS = (
-    "add ,trust=yes to unpickle it, which runs whatever code the file holds: only for files that you made "
-    "or whose author you trust"
+#: What to do with a file that only a pickle describes, at the end of a refusal: no file is unpickled.
+NEEDS_FUNCTION = (
+    "name a function of your own that loads it and returns the model, package.module:function, or save the weights "
+    "alone"
 )
 
 
@@ -93,12 +90,7 @@ class PolicySpec:
     def parse(cls, text: str) -> PolicySpec:
         """Read one line; unknown and repeated options are refused."""
         kind, _, rest = text.partition(":")
-        path, *pairs = _OPTION.split(rest)
-        options: dict[str, str] = {}
-        for name, value in zip(pairs[::2], pairs[1::2], strict=True):
-            if name in options:
-                raise UsageError(f"The option {name} is given twice in {text}: give it once.")
-            options[name] = value
+        path, options = split_options(rest)
         if not path:
             form = "hf:OWNER/NAME" if kind == HUB else f"{kind}:PATH"
             raise UsageError(f"'{text}' does not name a file: write {form}, and options as ,name=value.")
@@ -113,11 +105,6 @@ class PolicySpec:
             if name not in known:
                 raise unknown_name(f"option of {self.kind}:", name, known)
         return self
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether the user allows code in the files to run."""
-        return self.yes_or_no("trust")
 
     def text(self, name: str) -> str | None:
         """An option's text, or None."""
@@ -144,3 +131,18 @@ class PolicySpec:
     def file(self) -> Path:
         """The path, refused when there is no file."""
         return check_input_file(self.path, error=PolicyError)
+
+
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """A path and its options; one that is given twice is refused.
+
+    >>> split_options("model.zip,framestack=4")
+    ('model.zip', {'framestack': '4'})
+    """
+    path, *pairs = _OPTION.split(text)
+    options: dict[str, str] = {}
+    for name, value in zip(pairs[::2], pairs[1::2], strict=True):
+        if name in options:
+            raise UsageError(f"The option {name} is given twice in {text}: give it once.")
+        options[name] = value
+    return path, options

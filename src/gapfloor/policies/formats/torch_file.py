@@ -21,10 +21,10 @@ from gapfloor.policies.formats.archive import (
 )
 from gapfloor.policies.formats.inference import require_torch
 from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_torchscript
-from gapfloor.policies.formats.spec import FORMATS, TRUST_MEANS, PolicySpec
-from gapfloor.policies.notes import first_line, note_once
+from gapfloor.policies.formats.spec import FORMATS, NEEDS_FUNCTION, PolicySpec
+from gapfloor.policies.notes import note_once
 from gapfloor.safetensors_bytes import parse_tensors
-from gapfloor.users_code import find_modules_here, named_callable
+from gapfloor.users_code import in_users_words, named_callable
 
 #: How torch's `weights_only` reader says that a file wants more than tensors, as against being damaged.
 _MORE_THAN_TENSORS = re.compile(
@@ -39,11 +39,8 @@ _WRAPPER_PREFIXES = ("module.", "_orig_mod.")
 _DEPTH = 3
 
 
-def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
-    """What a file of `torch.save` holds; `name` is the file's name in a refusal.
-
-    Without the user's trust, only tensors and plain containers are built, by torch's `weights_only` reader.
-    """
+def load_torch_file(content: bytes, *, name: str) -> Any:
+    """The tensors and plain containers that a file of `torch.save` holds; `name` is the file's name in a refusal."""
     import torch
 
     damaged = PolicyError(
@@ -58,16 +55,13 @@ def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
         except DamagedArchiveError:
             raise damaged from None
     try:
-        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=not is_trusted)
+        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:
-        if is_trusted:
-            raise PolicyError(f"{name} does not load: {type(error).__name__}: {first_line(error)}") from error
-        if _MORE_THAN_TENSORS.search(str(error)):
-            raise PolicyError(
-                f"{name} holds more than tensors, and reading it would run Python: {TRUST_MEANS}; or save the "
-                "state_dict() alone."
-            ) from None
-        raise damaged from None
+        if not _MORE_THAN_TENSORS.search(str(error)):
+            raise damaged from None
+        raise PolicyError(
+            f"{name} holds more than tensors, and reading it would run Python: {NEEDS_FUNCTION}, i.e. the state_dict()."
+        ) from None
 
 
 def check_tensors(tensors: Mapping[str, Any], *, name: str, file_bytes: int) -> None:
@@ -108,56 +102,62 @@ def _described(tensor: Any) -> str:
 
 
 def read_network(
-    spec: PolicySpec, build: Callable[[Any, Mapping[str, Any], PolicySpec], Any], *, option: str, device: str
+    spec: PolicySpec, *, option: str, arguments: Callable[[Any], tuple[Any, Mapping[str, Any]]], device: str
 ) -> Any:
-    """The torch module of a line.
+    """The torch module that the class or function makes which `option` names, with the weights of the file.
 
-    The file holds a whole module, if the user trusts it, or weights for the class or function that `option` names,
-    which `build` calls.
+    `arguments` gives what it is called with, in order and by name.
     """
-    torch = require_torch(device)
+    require_torch(device)
     made_by = spec.text(option)
-    if spec.is_trusted:
-        find_modules_here()
     content = read_policy_file(spec.path)
     if looks_like_safetensors(content):
         saved = parse_tensors(content, name=str(spec.path), library="torch")
     else:
-        saved = load_torch_file(content, name=str(spec.path), is_trusted=spec.is_trusted)
-    if isinstance(saved, torch.nn.Module):
-        return saved
+        saved = load_torch_file(content, name=str(spec.path))
     weights = without_wrapper_prefix(_choose_weights(saved, path=spec.path, entry=spec.text("weights")))
     check_tensors(weights, name=str(spec.path), file_bytes=len(content))
     if made_by is None:
         raise UsageError(
             f"{spec.path} holds weights only: name the class that they belong to, with {FORMATS[spec.kind].needed}."
         )
-    maker = named_callable(made_by, what=f"option {option}=", error=PolicyError, kind="class or function ")
-    return build(maker, weights, spec)
+    make = named_callable(made_by, what=f"option {option}=", error=PolicyError, kind="class or function ")
+    positional, named = arguments(make)
+    try:
+        module = make(*positional, **named)
+    except Exception as error:
+        raise PolicyError(
+            f"{make.__name__} cannot be made with args={spec.text('args') or ''}: {in_users_words(error)}"
+        ) from error
+    if not hasattr(module, "load_state_dict"):
+        raise PolicyError(
+            f"{make.__name__} is not a torch module: name a class that is one, or a function that returns one, with "
+            f",{option}=module:Class."
+        )
+    load_weights(module, weights, name=str(spec.path), called=make.__name__)
+    return module
 
 
 def _choose_weights(saved: Any, *, path: Path, entry: str | None) -> Mapping[str, Any]:
     """The state_dict in what a file holds: itself, the named entry, or the only one there is."""
-    if entry is None and is_state_dict(saved):
-        return dict(saved)
-    found = _states_within(saved)
-    if entry is not None:
-        if entry not in found:
-            names = f"its state_dicts are {', '.join(found)}" if found else f"it holds {_contents(saved)}"
-            raise PolicyError(f"{path} has no state_dict '{entry}': {names}.")
+    found = _states_within(saved, "")
+    if entry is None and len(found) == 1:
+        ((name, only),) = found.items()
+        if name:
+            note_once(f"{path}: the weights are those of its entry '{name}'.")
+        return only
+    if entry in found:
         return found[entry]
     if not found:
         raise PolicyError(
-            f"{path} holds {_contents(saved)}, not a state_dict: save agent.state_dict() with torch.save()."
+            f"{path} holds a {type(saved).__name__}, not a state_dict: save agent.state_dict() with torch.save()."
         )
-    only, *others = found
-    if others:
-        raise PolicyError(
-            f"{path} holds several state_dicts ({', '.join(found)}): choose one with ,weights=NAME, e.g. "
-            f",weights={only}."
-        )
-    note_once(f"{path}: the weights are those of its entry '{only}'.")
-    return found[only]
+    if entry is not None:
+        raise PolicyError(f"{path} has no state_dict '{entry}': its state_dicts are {', '.join(found)}.")
+    raise PolicyError(
+        f"{path} holds several state_dicts ({', '.join(found)}): choose one with ,weights=NAME, e.g. "
+        f",weights={next(iter(found))}."
+    )
 
 
 def without_wrapper_prefix(weights: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,20 +179,11 @@ def is_state_dict(saved: Any) -> bool:
     )
 
 
-def _states_within(saved: Any, depth: int = _DEPTH) -> dict[str, dict[str, Any]]:
-    """The state_dicts inside a container by their paths, e.g. `agent/actor`."""
+def _states_within(saved: Any, path: str, depth: int = _DEPTH) -> dict[str, dict[str, Any]]:
+    """The state_dicts in what a file holds by their paths, e.g. `agent/actor`; empty for the whole."""
+    if is_state_dict(saved):
+        return {path: dict(saved)}
     found: dict[str, dict[str, Any]] = {}
     for name, each in saved.items() if isinstance(saved, Mapping) and depth else ():
-        if is_state_dict(each):
-            found[str(name)] = dict(each)
-        else:
-            found |= {f"{name}/{inner}": state for inner, state in _states_within(each, depth - 1).items()}
+        found |= _states_within(each, f"{path}/{name}" if path else str(name), depth - 1)
     return found
-
-
-def _contents(saved: Any) -> str:
-    if isinstance(saved, Mapping):
-        names = [str(name) for name in saved]
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        return f"a dict of {', '.join(names[:8])}{more}" if names else "an empty dict"
-    return f"a {type(saved).__name__}"

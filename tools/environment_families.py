@@ -2,7 +2,7 @@
 
 A level set is a range of seeds. Whether a gap between two ranges says anything about generalization depends on what a
 seed is in that family: in ProcGen it is another level, in MuJoCo another start near the same state, in Atari only the
-number of idle steps at the start. `gapfloor doctor` states it next to what it saw, and the registry repeats it.
+number of idle steps at the start. The registry states it.
 """
 
 from __future__ import annotations
