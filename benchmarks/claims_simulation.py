@@ -18,13 +18,13 @@ import numpy as np
 
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import Method, Pair
-from gapfloor.statistics.families import holm
+from gapfloor.statistics.families import FamilyCall, holm
 from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.gap_calls import call_gap_family, excess_gap
 from gapfloor.statistics.gaps import gap
 from gapfloor.statistics.level_crossing import Episodes, crossed_mean, level_table
 from gapfloor.statistics.power import PlannedComparison
-from gapfloor.statistics.reference_calls import ReferenceCall, call_reference_family, compare_to_reference
+from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 from gapfloor.statistics.run_shape import difference_doubt, family_shape
 from gapfloor.statistics.sentences import gap_is_established
 
@@ -177,7 +177,7 @@ SHIFTED = (
 )  # fmt: skip
 
 
-def called(family: Family) -> tuple[ReferenceCall, ...]:
+def called(family: Family) -> tuple[FamilyCall, ...]:
     """The recommended calls of a family."""
     return call_reference_family(
         [compare_to_reference(runs, floor, seen=seen, is_called_later=True) for runs, floor, seen in family]

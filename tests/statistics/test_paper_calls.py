@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapfloor.statistics.families import call_family, holm
-from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.floor import call_family, compare_to_floor
 from gapfloor.statistics.normalised import between, published_scale
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
