@@ -21,7 +21,6 @@ from gapfloor.statistics.conventions import (
     Floats,
     Pair,
     do_not_differ,
-    finite_sample,
     sem,
 )
 from gapfloor.statistics.estimate import Estimate
@@ -43,30 +42,52 @@ _WIDENED: dict[tuple[bool, bool], Literal["", "upper", "lower", "both"]] = {
 
 def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
     """Every reference on every level set."""
-    study, rows = context.study, []
-    for (game, mode, budget, reference, level_set), sample in study.references.items():
-        returns = finite_sample(sample.returns, "floor returns")
-        labels = context.row(
-            "floor", Place(game, mode, budget), n=returns.size, rules=(reference,), level_sets=(level_set,)
-        )
-        rows.append(
-            ReturnRow(
-                **{**labels, "rule": ""},
-                reference=reference,
-                mean=float(returns.mean()),
-                sem=sem(sample.units),
-                n_episodes=returns.size,
-                n_draws=len(sample.draws),
-                n_levels=np.unique(sample.levels).size,
-                n_networks=max(1, sample.network_means.size),
-            )
-        )
+    study = context.study
+    rows = [
+        return_row(context, [sample], Place(game, mode, budget), level_set, reference=reference)
+        for (game, mode, budget, reference, level_set), sample in study.references.items()
+    ]
     rows.sort(
         key=lambda row: (
             row.reference != FLOOR_RULE, row.reference, study.games.index(row.game), row.budget, row.level_set
         )
     )  # fmt: skip
     return tuple(rows)
+
+
+def return_row(
+    context: PlannedStudy,
+    samples: Sequence[RunSample],
+    place: Place,
+    level_set: str,
+    *,
+    agent: str | None = None,
+    rule: str = "",
+    reference: str = "",
+    **more: Any,
+) -> ReturnRow:
+    """The return of an agent's runs under a rule, or of a reference, which is one sample."""
+    values, first = np.sort([sample.mean for sample in samples]), samples[0]
+    n_episodes = sum(sample.returns.size for sample in samples)
+    labels = context.row(
+        "floor" if reference else "return",
+        place,
+        n=n_episodes if reference else len(samples),
+        rules=(reference or rule,),
+        level_sets=(level_set,),
+        agent=agent,
+        names=(agent,) if agent is not None else (),
+    )
+    fields = {
+        "rule": rule,
+        "mean": float(values.mean()),
+        "sem": sem(values) if len(samples) > 1 else sem(first.units),
+        "n_episodes": n_episodes,
+        "n_draws": len(first.draws),
+        "n_levels": np.unique(np.concatenate([sample.levels for sample in samples])).size,
+        "n_networks": max(1, first.network_means.size),
+    }
+    return ReturnRow(reference=reference, **{**labels, **fields, **more})
 
 
 @dataclass(frozen=True)
