@@ -1,4 +1,4 @@
-"""How often the recommended calls, looks, gaps and sentences are wrong, in studies with known truth.
+"""How often the recommended calls, gaps and sentences are wrong, in studies with known truth.
 
     python benchmarks/claims_simulation.py [--families 4000] [--seed 0] [--only SECTION]
 
@@ -18,14 +18,13 @@ import numpy as np
 
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import Method, Pair
-from gapfloor.statistics.families import holm
+from gapfloor.statistics.families import FamilyCall, holm
 from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.gap_calls import call_gap_family, excess_gap
 from gapfloor.statistics.gaps import gap
 from gapfloor.statistics.level_crossing import Episodes, crossed_mean, level_table
-from gapfloor.statistics.looks import next_runs
 from gapfloor.statistics.power import PlannedComparison
-from gapfloor.statistics.reference_calls import ReferenceCall, call_reference_family, compare_to_reference
+from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 from gapfloor.statistics.run_shape import difference_doubt, family_shape
 from gapfloor.statistics.sentences import gap_is_established
 
@@ -35,7 +34,7 @@ Rows = Iterator[list[Any]]
 #: Per game: run values, floor episodes, and the lowest and highest episode return of the runs.
 Family = list[tuple[Array, Array, Pair]]
 
-ALPHA, N_GAMES, N_FLOOR, LOOKS = 0.05, 8, 384, (3, 6, 9, 12, 15)
+ALPHA, N_GAMES, N_FLOOR = 0.05, 8, 384
 METHODS: tuple[Method, ...] = ("recommended", "paper")
 #: SEM over six runs and floor SEM of the paper's eight games (sampled, held-out, 8M).
 SEMS = np.array([1.11, 0.39, 0.75, 0.31, 0.30, 0.13, 0.49, 0.21])
@@ -178,7 +177,7 @@ SHIFTED = (
 )  # fmt: skip
 
 
-def called(family: Family) -> tuple[ReferenceCall, ...]:
+def called(family: Family) -> tuple[FamilyCall, ...]:
     """The recommended calls of a family."""
     return call_reference_family(
         [compare_to_reference(runs, floor, seen=seen, is_called_later=True) for runs, floor, seen in family]
@@ -223,17 +222,6 @@ def power(families: int, seed: int) -> Rows:
     """Calls in worlds with a difference."""
     for world in SHIFTED:
         yield [world.name, world.n, power_of(world, families, seed)]
-
-
-def looks(families: int, seed: int) -> Rows:
-    """Looking at 3, 6, 9, 12 and 15 runs."""
-    for world in (WORLDS[0], WORLDS[3], WORLDS[13]):
-        wrong = []
-        for family in replace(world, n=LOOKS[-1]).families(families // 4, seed):
-            runs, floors, seen = zip(*family, strict=True)
-            found = next_runs(runs, floors, looks=LOOKS, seen=seen)
-            wrong.append(any(one.call in ("above", "below") for one in found))
-        yield [world.name, float(np.mean(wrong)), ALPHA]
 
 
 #: Returns by the normal score of an episode.
@@ -387,7 +375,6 @@ def missed(families: int, seed: int) -> Rows:
 SECTIONS: dict[str, tuple[Callable[[int, int], Rows], str]] = {
     "calls": (calls, "world | runs | any false call | above | below | not tested | interval covers | goal"),
     "power": (power, "world | runs | called"),
-    "looks": (looks, "world | any false call over five looks | goal"),
     "gaps": (gaps, "run values | level share | runs | paper (Fisher) | recommended | any of 8 | gap established"),
     "transfers": (
         transfers, 'run values | held-out levels | runs | any "above" on these levels | any "the policy transfers"',
@@ -410,7 +397,7 @@ def main() -> None:
     """Print or write the tables."""
     parser = argparse.ArgumentParser(description="How often the recommended methods and sentences are wrong.")
     parser.add_argument(
-        "--families", type=int, default=4000, help="Families (a quarter for looks and power)."
+        "--families", type=int, default=4000, help="Families (a quarter for stated power)."
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=sorted(SECTIONS))

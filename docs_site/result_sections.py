@@ -67,12 +67,11 @@ SECTIONS = (
     ),
     Section("levels", "`gapfloor levels --json` and `leakage.json`.", "gapfloor.levels.overlap"),
     Section(
-        "sweep and training-curve: one checkpoint",
-        "A row against the floor at a temperature or a training step.",
-        "gapfloor.analysis.checkpoint_rows",
+        "sweep and training-curve",
+        "`gapfloor sweep --json` and `gapfloor training-curve --json`: rows of one checkpoint at a temperature or a "
+        "training step.",
+        "gapfloor.analysis.checkpoints",
     ),
-    Section("sweep", "`gapfloor sweep --json`.", "gapfloor.analysis.sweep"),
-    Section("training-curve", "`gapfloor training-curve --json`.", "gapfloor.analysis.training_curves"),
     Section("compare", "`gapfloor compare --json`.", "gapfloor.analysis.comparison"),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),

@@ -144,16 +144,6 @@ def test_a_folder_of_evaluations_is_read_with_the_labels_of_its_paths(capsys, tm
     assert run(capsys, "analyse")[0] == 2
 
 
-def test_rliable_score_matrices_are_runs_by_games(capsys, episodes, tmp_path):
-    target = tmp_path / "scores.npz"
-    assert run(capsys, "analyse", episodes, "--rliable", target)[0] == 0
-    with np.load(target) as scores:
-        assert set(scores) == {
-            f"{a}|8M|{r}|{s}" for a in "ab" for r in ("sampled", "greedy") for s in ("train", "test")
-        }
-        assert scores["a|8M|sampled|test"].shape == (2, 2)
-
-
 def test_power_answers_from_a_pilot(capsys, episodes):
     code, out, _ = run(capsys, "power", episodes, "--json")
     assert code == 0

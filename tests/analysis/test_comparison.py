@@ -3,8 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from gapfloor.analysis.compared_agents import join_agents, select_agent
-from gapfloor.analysis.comparison import analyse_comparison
+from gapfloor.analysis.comparison import analyse_comparison, join_agents, select_agent
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.errors import UsageError

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gapfloor.analysis.sweep import analyse_sweep, rule_at
-from gapfloor.analysis.training_curves import PlayedCheckpoint, analyse_curve
+from gapfloor.analysis.checkpoints import Played, analyse_curve, analyse_sweep, rule_at
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 
@@ -22,18 +21,23 @@ def sample(mean, *, entropy=1.0, share=0.2):
 
 def test_return_that_rises_with_entropy_rises_at_every_step():
     grid = (0.0, 0.5, 1.0)
-    by_level_set = {
-        name: {value: sample(shift + value, entropy=value) for value in grid}
-        for name, shift in (("train", 2.0), ("test", 1.0))
-    }
+    run = RunIdentity(game="heist", mode="easy", agent="mine", seed=1)
+    played = [
+        Played(
+            run,
+            rule_at(value),
+            value,
+            {name: sample(shift + value, entropy=value) for name, shift in (("train", 2.0), ("test", 1.0))},
+        )
+        for value in grid
+    ]
     found = analyse_sweep(
-        by_level_set,
+        played,
         {"train": sample(0.0), "test": sample(0.0)},
-        run=RunIdentity(game="heist", mode="easy", agent="mine", seed=1),
         design="census",
         draws=[0],
     )
-    assert [row.rule for row in found.floor_comparisons[:3]] == [rule_at(value) for value in grid]
+    assert [row.rule for row in found.on("train")] == [rule_at(value) for value in grid]
     said = [line for line in found.sentences() if "sampled - greedy" in line]
     assert len(said) == 2
     for line in said:
@@ -47,10 +51,11 @@ def test_return_that_rises_with_entropy_rises_at_every_step():
 
 def test_a_curve_has_the_gaps_of_its_checkpoints_and_the_logged_means_next_to_them():
     checkpoints = [
-        PlayedCheckpoint(
+        Played(
             RunIdentity(game="heist", mode="easy", agent="mine"),
+            "sampled",
             steps,
-            {("sampled", "train"): sample(train), ("sampled", "test"): sample(test)},
+            {"train": sample(train), "test": sample(test)},
         )
         for steps, train, test in ((100, 5.0, 4.0), (200, 3.0, 1.0))
     ]

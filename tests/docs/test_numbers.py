@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from field_docs import field_docs
+from gapfloor.analysis.checkpoints import Played, TrainingCurves, analyse_sweep
 from gapfloor.analysis.result_tables import comparison_table, floor_table, gap_table, score_table
-from gapfloor.analysis.sweep import analyse_sweep
-from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.levels.overlap import Leakage
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
@@ -62,8 +61,9 @@ def test_headings_of_contrasts_are_explained():
 
 def test_headings_of_sweep_are_explained():
     sample = EpisodeSample(np.arange(4.0), np.arange(4), 1.0, 1.0, 0.2)
-    both = {"train": {0.0: sample, 1.0: sample}, "test": {0.0: sample, 1.0: sample}}
-    sweep = analyse_sweep(both, {"train": sample, "test": sample}, run=RunIdentity(), design="", draws=[0])
+    both = {"train": sample, "test": sample}
+    grid = [Played(RunIdentity(), rule, at, both) for at, rule in ((0.0, "greedy"), (1.0, "sampled"))]
+    sweep = analyse_sweep(grid, both, design="", draws=(0,))
     assert without_labels(flat_headers(sweep.table())) == PRINTED["gapfloor sweep"]
 
 

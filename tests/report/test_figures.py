@@ -11,8 +11,7 @@ import pytest
 from tests.report.fixture_store import write_run
 from tests.report.printed_results import printed_results
 
-from gapfloor.analysis.sweep import analyse_sweep
-from gapfloor.analysis.training_curves import PlayedCheckpoint, TrainingCurves, analyse_curve
+from gapfloor.analysis.checkpoints import Played, TrainingCurves, analyse_curve, analyse_sweep, rule_at
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.report.entropy_curves import read_curves
@@ -116,10 +115,14 @@ def test_names_are_text_in_both_renderers(tmp_path: Path) -> None:
 
 
 def test_a_sweep_has_a_gap_only_where_both_level_sets_were_played() -> None:
-    grid = {t: sample(t) for t in (0.0, 0.5, 1.0)}
     floors = {"train": sample(1.0), "test": sample(2.0)}
     both, test = (
-        analyse_sweep(dict.fromkeys(names, grid), floors, run=RUN, design="draws", draws=[0])
+        analyse_sweep(
+            [Played(RUN, rule_at(t), t, dict.fromkeys(names, sample(t))) for t in (0.0, 0.5, 1.0)],
+            floors,
+            design="draws",
+            draws=(0,),
+        )
         for names in (("train", "test"), ("test",))
     )
     assert [panel.y.label for panel in sweep_figure(both).panels] == [
@@ -131,9 +134,11 @@ def test_a_sweep_has_a_gap_only_where_both_level_sets_were_played() -> None:
 
 
 def test_training_curves_have_three_panels_per_run() -> None:
-    played = {(rule, name): sample(2.0) for rule in ("sampled", "greedy") for name in ("train", "test")}
+    played = dict.fromkeys(("train", "test"), sample(2.0))
     floors = {"train": sample(1.0), "test": sample(2.0)}
-    checkpoints = [PlayedCheckpoint(RUN, steps, played) for steps in (1000, 2000)]
+    checkpoints = [
+        Played(RUN, rule, steps, played) for steps in (1000, 2000) for rule in ("sampled", "greedy")
+    ]
     log = [SimpleNamespace(steps=500, episode_return=1.0, n_episodes=3, n_updates=2)]
     curve = analyse_curve(checkpoints, floors, log, name="a run")
     figure = training_curves_figure(TrainingCurves((curve, curve), "draws"))

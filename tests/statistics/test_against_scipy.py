@@ -22,8 +22,8 @@ from gapfloor.statistics.bootstrap import (
 )
 from gapfloor.statistics.conventions import sem
 from gapfloor.statistics.convolution import distribution_of_mean
-from gapfloor.statistics.families import call_family, holm
-from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.floor import call_family, compare_to_floor
 from gapfloor.statistics.gaps import combine_fisher, combine_stouffer, gap
 from gapfloor.statistics.paired import (
     agent_sample,

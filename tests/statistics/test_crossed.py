@@ -71,7 +71,9 @@ def test_a_gap_is_the_difference_of_two_level_sets():
 
 def test_without_a_shared_level_there_is_no_comparison():
     a, b = [(np.ones(3), np.arange(3))], [(np.ones(3), np.arange(10, 13))]
-    assert crossed_difference([(1.0, a, b)]) is None
+    found = crossed_difference([(1.0, a, b)])
+    assert found.n_levels == 0
+    assert np.isnan([found.new_runs.value, found.these_runs.value]).all()
 
 
 def test_the_runs_that_settle_a_difference_do_so():

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapfloor.statistics.families import call_family, holm
-from gapfloor.statistics.floor import compare_to_floor
-from gapfloor.statistics.normalised import normalised_score
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.floor import call_family, compare_to_floor
+from gapfloor.statistics.normalised import between, published_scale
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 
@@ -171,7 +171,7 @@ def test_normalised_scores_and_their_suite_means_come_out():
         }.items():
             cell = means[row["env"], row["budget"], levels]
             value = cell["floor"]["mean"] if what == "floor" else cell[what]["ret"]["mean"]
-            score = normalised_score(value, row["env"], mode="easy")
+            score = between(value, *published_scale(row["env"], "easy"))
             scores.setdefault((row["budget"], column), []).append(score)
             assert score == pytest.approx(row[column], abs=0.0061)
     for row in PAPER["normalised"]["means"]:

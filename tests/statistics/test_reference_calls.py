@@ -10,11 +10,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.reference_calls import (
-    call_reference_family,
-    compare_to_reference,
-    holm_divisors,
-)
+from gapfloor.statistics.families import holm_divisors
+from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 
 pytestmark = pytest.mark.fast
 
@@ -119,7 +116,7 @@ def test_runs_at_the_floor_are_equivalent_and_the_family_wise_version_is_stricte
     assert {call.call for call in calls} == {"equivalent"}
     for call in calls:
         assert call.p_tost_holm >= call.test.p_tost
-        assert call.equivalent_in_family == (call.p_tost_holm < 0.05)
+        assert call.is_equivalent_in_family == (call.p_tost_holm < 0.05)
 
 
 def one(runs, floor, **options):

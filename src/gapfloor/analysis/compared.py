@@ -7,7 +7,7 @@ tests of one family are called together, and a row is written for each call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -19,23 +19,11 @@ from gapfloor.analysis.planned_study import PlannedStudy, families_of
 from gapfloor.analysis.rows import Decision
 from gapfloor.plan.model import Method
 from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.families import FamilyCall
 from gapfloor.tables.cells import counted
 
 Families = Sequence[Sequence["Compared"]]
 AnyCompared = TypeVar("AnyCompared", bound="Compared")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Called:
-    """What one method says of one comparison within its family."""
-
-    decision: Decision
-    found: Any
-    """What the method found, of which the row is made."""
-    is_possible: bool
-    """Whether something could be tested, whatever came of it."""
-    p_equivalent: float = NAN
-    """p of the family's equivalence tests after Holm's correction."""
 
 
 @dataclass(frozen=True)
@@ -53,27 +41,31 @@ class Compared(ABC):
     distinct: dict[RunName, tuple[RunSample, ...]]
     """The runs without copies."""
 
-    #: What a value above and below zero is called.
     words: ClassVar[tuple[str, str]]
+    """What a value above and below zero is called."""
+    call_paper: ClassVar[Callable[..., Sequence[FamilyCall]]]
+    """The calls of a family of the paper's tests."""
+    call_recommended: ClassVar[Callable[..., Sequence[FamilyCall]]]
+    """The calls of a family of recommended tests."""
 
     @property
     @abstractmethod
     def method(self) -> Method:
         """The plan's method for such comparisons."""
 
-    @staticmethod
+    @property
     @abstractmethod
-    def called_by_paper(family: Sequence[Any]) -> list[Called]:
-        """The calls of a family by the paper's tests."""
+    def paper_test(self) -> Any:
+        """What the paper's test finds, before its family is known."""
 
-    @staticmethod
+    @property
     @abstractmethod
-    def called_by_recommended(family: Sequence[Any]) -> list[Called]:
-        """The calls of a family by the recommended tests (docs/methods.md)."""
+    def recommended_test(self) -> Any:
+        """What the recommended test (docs/methods.md) finds, before its family is known."""
 
     @abstractmethod
-    def row(self, called: Called) -> Any:
-        """The row of the comparison."""
+    def row(self, call: FamilyCall) -> Any:
+        """The row of the comparison with its call."""
 
     @property
     def place(self) -> Place:
@@ -101,19 +93,22 @@ class Compared(ABC):
         return len(self.distinct) >= self.context.plan.least_runs
 
     @property
-    def number_of_runs(self) -> str:
+    def too_few(self) -> str:
         """How many different runs there are, in words."""
         return counted(len(self.distinct), "run")
 
-    def called(
-        self, call: Any, p_adjusted: float, family_size: int, *, reason: str, found: Any, **more: Any
-    ) -> Called:
+    def decision(self, call: FamilyCall) -> Decision:
         """A call with its place in the family; without one there is no p either."""
-        p = NAN if call == "not tested" else p_adjusted
-        decision = Decision(
-            call=call, p_adjusted=float(p), family=self.family, family_size=family_size, reason=reason
+        p, reason = call.p_holm, ""
+        if call.call == "not tested":
+            p, reason = NAN, call.not_tested
+            if not reason or reason.endswith((" run", " runs")):
+                reason = self.too_few
+        elif call.call == "equivalent" and call.divisor and not call.is_equivalent_in_family:
+            reason = "not after correction over games"
+        return Decision(
+            call=call.call, p_adjusted=p, family=self.family, family_size=call.family_size, reason=reason
         )
-        return Called(decision=decision, found=found, **more)
 
     def without_run(self: AnyCompared, name: RunName) -> AnyCompared:
         """The comparison without one of its runs; intervals are not for use."""
@@ -149,19 +144,24 @@ def in_families(found: Sequence[AnyCompared]) -> list[list[AnyCompared]]:
     return [[found[i] for i in members] for members in families]
 
 
-def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[Called]:
+def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[FamilyCall]:
     """The calls of one family by a method (the plan's)."""
-    first = family[0]
-    call = first.called_by_recommended if (method or first.method) == "recommended" else first.called_by_paper
-    return call(family)
+    kind, alpha = type(family[0]), family[0].context.plan.floor.alpha
+    if (method or family[0].method) == "recommended":
+        return list(kind.call_recommended([one.recommended_test for one in family], alpha=alpha))
+    calls = kind.call_paper([one.paper_test for one in family], alpha=alpha)
+    return [
+        call if one.has_enough_runs else replace(call, call="not tested")
+        for one, call in zip(family, calls, strict=True)
+    ]
 
 
 def called_rows(families: Families, *, method: Method | None = None) -> tuple[Any, ...]:
     """A row per comparison, with the calls of one method (the plan's)."""
     rows = (
-        one.row(called)
+        one.row(call)
         for family in families
-        for one, called in zip(family, calls_of(family, method), strict=True)
+        for one, call in zip(family, calls_of(family, method), strict=True)
     )
     return families[0][0].context.in_order(rows) if families else ()
 

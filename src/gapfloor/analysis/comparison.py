@@ -10,25 +10,25 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from gapfloor.analysis.columns import COMPARED, LABELS, SETTLING
-from gapfloor.analysis.compared_agents import check_schedules
 from gapfloor.analysis.difference_rows import agent_difference_rows
 from gapfloor.analysis.grouping import Place, RunName, RunSample, StudyEpisodes
 from gapfloor.analysis.planned_study import PlannedStudy, holm_within
 from gapfloor.analysis.rows import AgentDifferenceRow, Estimate
-from gapfloor.errors import UsageError
+from gapfloor.errors import UsageError, unknown_name
 from gapfloor.plan.model import Plan
-from gapfloor.statistics.conventions import GENERATOR, NAN
+from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.crossed import crossed_difference, runs_to_settle
+from gapfloor.statistics.level_crossing import Episodes
 from gapfloor.statistics.power import POWER, minimum_detectable_effect
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-
-#: Of episodes that do not say their levels.
-_UNPAIRED = Estimate(value=NAN, estimand=GENERATOR, method="paired by level")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +109,108 @@ class Comparison(ReadableResult):
         return lines
 
 
+def select_agent(
+    study: StudyEpisodes,
+    agent: str | None = None,
+    *,
+    source: str,
+    budget: str | None = None,
+    games: Sequence[str] = (),
+    rules: Sequence[str] = (),
+) -> StudyEpisodes:
+    """The part of a study about one agent (its only one), at a budget, in games and under rules (at all of them)."""
+    agents = sorted({run.agent for runs in study.policies.values() for run in runs})
+    if agent is None and len(agents) > 1:
+        raise UsageError(
+            f"{source} holds the agents {', '.join(agents)}: name the two to compare, e.g. --agents "
+            f"{','.join(agents[:2])}."
+        )
+    agent = agents[0] if agent is None else agent
+    if agent not in agents:
+        raise unknown_name(f"agent in {source}", agent, agents)
+    policies = {
+        condition: mine
+        for condition, runs in study.policies.items()
+        if (not games or condition.game in games)
+        and (not rules or condition.rule in rules)
+        and budget in (None, condition.budget)
+        and (mine := {run: sample for run, sample in runs.items() if run.agent == agent})
+    }
+    if not policies:
+        raise UsageError(
+            f"{source} has no episodes of {agent} for the games, rules and budgets that were asked for."
+        )
+    return dataclasses.replace(study, policies=policies, agents=(agent,))
+
+
+def join_agents(a: StudyEpisodes, b: StudyEpisodes) -> StudyEpisodes:
+    """One study that holds the agents of two under two names, at the places that both have."""
+    pairs = _pair_places(a, b)
+    names = _names(a, b, pairs)
+    policies = {
+        condition._replace(budget=budget): {
+            RunName(name, run.seed): sample
+            for name, found in zip(names, (runs, others), strict=True)
+            for run, sample in found.items()
+        }
+        for first, second, budget in pairs
+        for condition, runs in a.policies.items()
+        if condition.place == first and (others := b.policies.get(condition._replace(budget=second.budget)))
+    }
+    if not policies:
+        raise UsageError(
+            f"{a.agents[0]} and {b.agents[0]} were not measured under the same rule on the same level set."
+        )
+    kept = {condition.rule for condition in policies}
+    return dataclasses.replace(
+        a,
+        policies=policies,
+        references={**b.references, **a.references},
+        budgets=tuple(dict.fromkeys(budget for _, _, budget in pairs)),
+        rules=tuple(dict.fromkeys(rule for rule in (*a.rules, *b.rules) if rule in kept)),
+        draws=tuple(dict.fromkeys((*a.draws, *b.draws))),
+        agents=names,
+    )
+
+
+def _pair_places(a: StudyEpisodes, b: StudyEpisodes) -> list[tuple[Place, Place, str]]:
+    """Which place of a belongs to which of b, and the budget's label: the same budget, or the only one of each."""
+    if shared := [place for place in a.places if place in b.places]:
+        return [(place, place, place.budget) for place in shared]
+    pairs: list[tuple[Place, Place, str]] = []
+    for place in a.places:
+        mine, theirs = ([other for other in each.places if other[:2] == place[:2]] for each in (a, b))
+        if len(mine) > 1 or len(theirs) > 1:
+            raise UsageError(
+                f"{place.game} has several budgets and none that both agents share: name one per agent, e.g. "
+                "--budgets 8M,25M."
+            )
+        pairs += [(place, other, f"{place.budget or 'none'} v. {other.budget or 'none'}") for other in theirs]
+    if not pairs:
+        games = [", ".join(sorted({place.game for place in each.places})) for each in (a, b)]
+        raise UsageError(
+            f"No game was played by both agents: {a.agents[0]} has {games[0]}, {b.agents[0]} has {games[1]}."
+        )
+    return pairs
+
+
+def _names(a: StudyEpisodes, b: StudyEpisodes, pairs: Sequence[tuple[Place, Place, str]]) -> tuple[str, str]:
+    (first,), (second,) = a.agents, b.agents
+    if first != second:
+        return first, second
+    budgets = {(one.budget, other.budget) for one, other, _ in pairs}
+    if len(budgets) == 1 and len(set(both := budgets.pop())) == 2:
+        return f"{first} {both[0]}".strip(), f"{first} {both[1]}".strip()
+    return f"{first} (A)", f"{first} (B)"
+
+
 def analyse_comparison(study: StudyEpisodes, *, plan: Plan, detect: float | None = None) -> Comparison:
     """The comparison of a study that holds exactly two agents; runs on different schedules are refused.
 
     `detect` is the difference for which the needed runs are computed; None: the observed ones.
     """
     notes: tuple[str, ...] = ()
-    if not check_schedules(study):
+    if not _have_levels(study):
         notes = ("The episodes do not say their levels: nothing could be paired by level.",)
     differences = agent_difference_rows(PlannedStudy(study, plan))
     alpha = plan.floor.alpha
@@ -134,47 +229,63 @@ def analyse_comparison(study: StudyEpisodes, *, plan: Plan, detect: float | None
     return Comparison(study.agents[0], study.agents[1], tuple(rows), alpha, notes)
 
 
+def _have_levels(study: StudyEpisodes) -> bool:
+    """Whether all episodes say their levels; runs that did not play the same levels in the same draws are refused."""
+    known = True
+    for condition, runs in study.policies.items():
+        (first, expected), *others = runs.items()
+        for run, sample in others:
+            both_known = bool(sample.levels.size and expected.levels.size)
+            same = sample.draws == expected.draws and sample.returns.size == expected.returns.size
+            if same and both_known:
+                same = np.array_equal(sample.levels, expected.levels) and np.array_equal(
+                    sample.draw, expected.draw
+                )
+            if not same:
+                raise UsageError(
+                    f"{first} and {run} did not play the same schedule on {condition.game}, {condition.rule}, "
+                    f"{condition.level_set} ({_schedule(expected)} against {_schedule(sample)}): evaluate both with "
+                    "the same draws, episodes and levels."
+                )
+            known = known and both_known
+    return known
+
+
+def _schedule(sample: RunSample) -> str:
+    return f"{sample.returns.size} episodes in the draws {', '.join(sample.draws)}"
+
+
 def _row(
     study: StudyEpisodes, row: AgentDifferenceRow, detect: float | None, *, alpha: float, family_size: int
 ) -> AgentComparisonRow:
     place = Place(row.game, row.mode, row.budget)
     level_sets = ("train", "test") if row.quantity == "gap" else (row.quantity,)
-    runs = [study.runs(place, row.rule, name) for name in level_sets]
-    # A run that was measured on one half only has no gap.
-    shared = set(runs[0]).intersection(*runs)
+    halves = [study.runs(place, row.rule, name) for name in level_sets]
+    # A run that was measured on one half only has no gap. Seeds have the same order on every level set.
+    shared = sorted(set(halves[0]).intersection(*halves))
+
+    def episodes(half: dict[RunName, RunSample], agent: str) -> list[Episodes]:
+        return [(half[run].returns, half[run].levels) for run in shared if run.agent == agent]
+
+    first, second = study.agents
     crossed = crossed_difference(
         [
-            (sign, *_both({run: half[run] for run in shared}, study.agents))
-            for half, sign in zip(runs, (1.0, -1.0), strict=False)
+            (sign, episodes(half, first), episodes(half, second))
+            for half, sign in zip(halves, (1.0, -1.0), strict=False)
         ]
     )
-    floors = [study.floor(place, name) for name in level_sets]
-    means = [found.mean for found in floors if found is not None]
-    floor = NAN
-    if len(means) == len(floors):
-        floor = means[0] - means[1] if len(means) == 2 else means[0]
+    means = [NAN if (floor := study.floor(place, name)) is None else floor.mean for name in level_sets]
     found, (n_a, n_b) = row.difference, row.n_runs
     assumed = found.value if detect is None else math.copysign(detect, found.value)
     sds = row.sem * math.sqrt(n_a), row.sem_b * math.sqrt(n_b)
     sized: dict[str, Any] = {"family_size": family_size, "alpha": alpha}
     return AgentComparisonRow(
         **{each.name: getattr(row, each.name) for each in dataclasses.fields(row)},
-        new_runs=crossed.new_runs if crossed else _UNPAIRED,
-        these_runs=crossed.these_runs if crossed else _UNPAIRED,
-        n_levels=crossed.n_levels if crossed else 0,
-        floor=floor,
-        minimum_detectable=minimum_detectable_effect(se=found.se, df=found.df, **sized)
-        if math.isfinite(found.se)
-        else NAN,
+        new_runs=crossed.new_runs,
+        these_runs=crossed.these_runs,
+        n_levels=crossed.n_levels,
+        floor=means[0] - means[1] if len(means) == 2 else means[0],
+        minimum_detectable=minimum_detectable_effect(se=found.se, df=found.df, **sized),
         assumed_difference=assumed,
         runs_needed=runs_to_settle(*sds, assumed, **sized),
     )
-
-
-def _both(runs: dict[RunName, RunSample], agents: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
-    """Each agent's runs in the order of their seeds, which is the same on every level set."""
-    first, second = (
-        [(runs[run].returns, runs[run].levels) for run in sorted(runs) if run.agent == agent]
-        for agent in agents
-    )
-    return first, second

@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.episodes import inputs_of_cells
-from gapfloor.analysis.floor_rows import comparisons, floor_rows
+from gapfloor.analysis.floor_rows import comparisons, return_row
 from gapfloor.analysis.gap_rows import gap_families
 from gapfloor.analysis.grouping import Place, ReferencePlace, RunName, RunSample, group
 from gapfloor.analysis.planned_study import PlannedStudy
@@ -35,6 +36,8 @@ from gapfloor.tables.cells import counted, fine_decimals, fixed
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
 
+#: Labels of a cell that its row has.
+_LABELS = ("game", "mode", "agent", "seed", "budget", "reference", "rule", "level_set", "draw")
 _WHOLE = "The level set 'all' is the whole distribution: no other level set is disjoint from it."
 
 
@@ -184,7 +187,7 @@ def summarise_evaluation(
     stricter = dict.fromkeys(cell.manifest.labels["reference"] for cell in references)
     returns = [
         *reference_rows(cells=[*floors, *references], deterministic_rules=deterministic_rules),
-        *_run_returns(context, cells, deterministic_rules),
+        *_return_rows(context, cells, deterministic_rules),
     ]
     against_floor = called_rows(comparisons(context))
     rows = tuple(_cell_row(context, cell) for cell in [*floors, *cells])
@@ -208,17 +211,11 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
         cells: the cells of references.
         deterministic_rules: as in `summarise_evaluation`.
     """
-    names = ("game", "mode", "reference", "level_set")
     found = []
     # One game of two engines is two games: their episodes are never pooled.
     for engine in dict.fromkeys(map(_engine, cells)):
         same = [cell for cell in cells if _engine(cell) == engine]
-        context = _context(same)
-        rows = {tuple(getattr(row, name) for name in names): row for row in floor_rows(context)}
-        for place, cell in _first_of(same, names).items():
-            error = _error(_sample(context, cell), cell.manifest.labels["rule"], deterministic_rules)
-            levels = cell.manifest.content["levels"]
-            found.append(dataclasses.replace(rows[place], sem=error, levels=levels, engine=engine))
+        found += _return_rows(_context(same), same, deterministic_rules)
     return found
 
 
@@ -229,34 +226,29 @@ def _context(cells: Sequence[StoredCell]) -> PlannedStudy:
     return PlannedStudy(study, paper_plan(), pools=study.agents)
 
 
-def _run_returns(
+def _return_rows(
     context: PlannedStudy, cells: Sequence[StoredCell], deterministic_rules: Collection[str]
-) -> Iterator[ReturnRow]:
-    """One row per agent, budget, rule and level set, in the order of the cells."""
-    names = ("game", "mode", "budget", "agent", "rule", "level_set")
-    for (game, mode, budget, agent, rule, level_set), cell in _first_of(cells, names).items():
+) -> list[ReturnRow]:
+    """One row per agent or reference, rule and level set, in the order of the cells."""
+    first: dict[tuple[str, ...], StoredCell] = {}
+    for cell in cells:
+        first.setdefault(
+            _named(cell, ("game", "mode", "budget", "agent", "reference", "rule", "level_set")), cell
+        )
+    rows = []
+    for (game, mode, budget, agent, reference, rule, level_set), cell in first.items():
         place = Place(game, mode, budget)
-        samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
-        values = np.sort([sample.mean for sample in samples])
-        row = context.row(
-            "return",
-            place,
-            n=len(samples),
-            rules=(rule,),
-            level_sets=(level_set,),
-            agent=agent,
-            names=(agent,),
-        )
-        yield ReturnRow(
-            **row,
-            mean=float(values.mean()),
-            sem=sem(values) if len(samples) > 1 else _error(samples[0], rule, deterministic_rules),
-            n_episodes=sum(sample.returns.size for sample in samples),
-            n_draws=len(samples[0].draws),
-            n_levels=np.unique(np.concatenate([sample.levels for sample in samples])).size,
-            levels=cell.manifest.content["levels"],
-            engine=_engine(cell),
-        )
+        samples = [_sample(context, cell)]
+        if not reference:
+            samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
+        more: dict[str, Any] = {"levels": cell.manifest.content["levels"], "engine": _engine(cell)}
+        who: dict[str, Any] = {"reference": reference} if reference else {"agent": agent, "rule": rule}
+        # In a census without chance within levels the mean over these levels is known.
+        is_exact = samples[0].is_census and (samples[0].is_deterministic or rule in deterministic_rules)
+        if is_exact and len(samples) == 1 and samples[0].network_means.size < 2:
+            more["sem"] = 0.0
+        rows.append(return_row(context, samples, place, level_set, **who, **more))
+    return rows
 
 
 def _scores(
@@ -284,9 +276,7 @@ def _cell_row(context: PlannedStudy, cell: StoredCell) -> CellRow:
     returns = np.sort(sample.returns[sample.draw == sample.draws.index(str(labels["draw"]))])
     counts = np.asarray(record.get("action_counts", [1]) or [NAN])  # actions that are rows are not counted
     return CellRow(
-        **{name: labels[name] for name in ("game", "mode", "agent", "seed", "budget", "reference", "rule")},
-        level_set=labels["level_set"],
-        draw=labels["draw"],
+        **{name: labels[name] for name in _LABELS},
         mean=float(returns.mean()),
         sem=sem(returns),
         n_episodes=returns.size,
@@ -297,12 +287,6 @@ def _cell_row(context: PlannedStudy, cell: StoredCell) -> CellRow:
         top_action_share=float(counts.max() / counts.sum()),
         key=cell.manifest.key,
     )
-
-
-def _error(sample: RunSample, rule: str, deterministic_rules: Collection[str]) -> float:
-    """The standard error of a sample's mean on these levels: over networks, within levels, or over episodes."""
-    is_exact = sample.is_census and (sample.is_deterministic or rule in deterministic_rules)
-    return 0.0 if is_exact and sample.network_means.size < 2 else sem(sample.units)
 
 
 def _sample(context: PlannedStudy, cell: StoredCell) -> RunSample:
@@ -324,14 +308,6 @@ def _named(cell: StoredCell, names: Sequence[str]) -> tuple[str, ...]:
     """Labels of a cell as the analysis writes them: text, empty where there is none."""
     labels = cell.manifest.labels
     return tuple("" if labels[name] is None else str(labels[name]) for name in names)
-
-
-def _first_of(cells: Sequence[StoredCell], names: Sequence[str]) -> dict[tuple[str, ...], StoredCell]:
-    """The first cell with each combination of these labels."""
-    first: dict[tuple[str, ...], StoredCell] = {}
-    for cell in cells:
-        first.setdefault(_named(cell, names), cell)
-    return first
 
 
 def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[StoredCell]) -> Iterator[str]:

@@ -1,22 +1,17 @@
-"""Results as files: one JSON document, a CSV file per table, and rliable's score matrices."""
+"""Results as files: one JSON document and a CSV file per table."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.escape import escape_csv
-from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
+from gapfloor.records.atomic import write_text_atomically
 from gapfloor.result_data import flat_row
-from gapfloor.statistics.conventions import Floats
-from gapfloor.statistics.normalised import has_scale, normalised_score
 
 
 def write_results(results: AnalysisResults, folder: Path) -> None:
@@ -47,33 +42,3 @@ def _csv_value(value: Any) -> Any:
 
 def _is_pair(values: list[Any]) -> bool:
     return len(values) == 2 and not any(isinstance(value, dict) for value in values)
-
-
-def rliable_scores(results: AnalysisResults) -> dict[str, Floats]:
-    """Rliable's input: one runs x games matrix of normalised scores per agent, budget, rule and level set.
-
-    Games that have no published scale are left out, and so are runs beyond the smallest number that every game
-    has, because the matrix must be full. The names are "agent|budget|rule|level set"; games stand in
-    alphabetical order.
-    """
-    cells: dict[str, dict[str, list[float]]] = {}
-    for row in results.gaps:
-        if not has_scale(row.game, mode=row.mode):
-            continue
-        for run in row.runs:
-            for level_set, value in (("train", run.train), ("test", run.test)):
-                key = f"{run.agent}|{row.budget}|{row.rule}|{level_set}"
-                scores = cells.setdefault(key, {}).setdefault(row.game, [])
-                scores.append(normalised_score(value, row.game, mode=row.mode))
-    matrices = {}
-    for key, games in cells.items():
-        n = min(len(scores) for scores in games.values())
-        matrices[key] = np.array([games[game][:n] for game in sorted(games)]).T
-    return matrices
-
-
-def write_scores(path: Path, scores: Mapping[str, Floats]) -> None:
-    """Write score matrices as an .npz file that `numpy.load` opens."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **scores)
-    write_bytes_atomically(path, buffer.getvalue())

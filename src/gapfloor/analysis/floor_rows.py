@@ -10,27 +10,24 @@ from typing import Any, Literal
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.compared import Called, Compared, in_families
+from gapfloor.analysis.compared import Compared, in_families
 from gapfloor.analysis.grouping import Place, RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import CallCount, ComparisonRow, Equivalence, ReturnRow
 from gapfloor.plan.model import Method
 from gapfloor.statistics.conventions import (
     NO_PAIR,
-    THESE_LEVELS,
     THESE_RUNS,
     Floats,
     Pair,
     do_not_differ,
-    finite_sample,
     sem,
 )
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.families import call_family, holm
-from gapfloor.statistics.floor import FloorComparison, compare_to_floor
+from gapfloor.statistics.families import FamilyCall
+from gapfloor.statistics.floor import FloorComparison, call_family, compare_to_floor
 from gapfloor.statistics.power import equivalence_unreachable
 from gapfloor.statistics.reference_calls import (
-    ReferenceCall,
     ReferenceTest,
     call_reference_family,
     compare_to_reference,
@@ -45,24 +42,11 @@ _WIDENED: dict[tuple[bool, bool], Literal["", "upper", "lower", "both"]] = {
 
 def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
     """Every reference on every level set."""
-    study, rows = context.study, []
-    for (game, mode, budget, reference, level_set), sample in study.references.items():
-        returns = finite_sample(sample.returns, "floor returns")
-        labels = context.row(
-            "floor", Place(game, mode, budget), n=returns.size, rules=(reference,), level_sets=(level_set,)
-        )
-        rows.append(
-            ReturnRow(
-                **{**labels, "rule": ""},
-                reference=reference,
-                mean=float(returns.mean()),
-                sem=sem(sample.units),
-                n_episodes=returns.size,
-                n_draws=len(sample.draws),
-                n_levels=np.unique(sample.levels).size,
-                n_networks=max(1, sample.network_means.size),
-            )
-        )
+    study = context.study
+    rows = [
+        return_row(context, [sample], Place(game, mode, budget), level_set, reference=reference)
+        for (game, mode, budget, reference, level_set), sample in study.references.items()
+    ]
     rows.sort(
         key=lambda row: (
             row.reference != FLOOR_RULE, row.reference, study.games.index(row.game), row.budget, row.level_set
@@ -71,11 +55,48 @@ def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
     return tuple(rows)
 
 
+def return_row(
+    context: PlannedStudy,
+    samples: Sequence[RunSample],
+    place: Place,
+    level_set: str,
+    *,
+    agent: str | None = None,
+    rule: str = "",
+    reference: str = "",
+    **more: Any,
+) -> ReturnRow:
+    """The return of an agent's runs under a rule, or of a reference, which is one sample."""
+    values, first = np.sort([sample.mean for sample in samples]), samples[0]
+    n_episodes = sum(sample.returns.size for sample in samples)
+    labels = context.row(
+        "floor" if reference else "return",
+        place,
+        n=n_episodes if reference else len(samples),
+        rules=(reference or rule,),
+        level_sets=(level_set,),
+        agent=agent,
+        names=(agent,) if agent is not None else (),
+    )
+    fields = {
+        "rule": rule,
+        "mean": float(values.mean()),
+        "sem": sem(values) if len(samples) > 1 else sem(first.units),
+        "n_episodes": n_episodes,
+        "n_draws": len(first.draws),
+        "n_levels": np.unique(np.concatenate([sample.levels for sample in samples])).size,
+        "n_networks": max(1, first.network_means.size),
+    }
+    return ReturnRow(reference=reference, **{**labels, **fields, **more})
+
+
 @dataclass(frozen=True)
 class ReferenceComparison(Compared):
     """Runs and the reference that they are compared with, on one level set."""
 
     words = ("above", "below")
+    call_paper = staticmethod(call_family)
+    call_recommended = staticmethod(call_reference_family)
 
     @property
     def method(self) -> Method:
@@ -123,43 +144,11 @@ class ReferenceComparison(Compared):
             is_called_later=True,
         )
 
-    @staticmethod
-    def called_by_paper(family: Sequence[ReferenceComparison]) -> list[Called]:
-        """Holm over the family; where nothing is called, equivalence without correction."""
-        tests = [one.paper_test for one in family]
-        calls = call_family(tests, alpha=family[0].context.plan.floor.alpha)
-        made = []
-        for one, call, p_equivalent in zip(family, calls, holm([test.p_tost for test in tests]), strict=True):
-            is_tested = one.has_enough_runs and call.call != "not tested"
-            reason = "" if is_tested else one.too_few
-            made.append(
-                one.called(
-                    call.call if is_tested else "not tested", call.p_holm, call.family_size, reason=reason,
-                    found=one.paper_test, is_possible=is_tested, p_equivalent=float(p_equivalent),
-                )
-            )  # fmt: skip
-        return made
-
-    @staticmethod
-    def called_by_recommended(family: Sequence[ReferenceComparison]) -> list[Called]:
-        """Holm over the family of different runs; each interval agrees with its call."""
-        tests = [one.recommended_test for one in family]
-        calls = call_reference_family(tests, alpha=family[0].context.plan.floor.alpha)
-        return [
-            one.called(
-                call.call, call.p_holm, call.family_size, reason=one._reason(call), found=call,
-                is_possible=not call.test.not_tested, p_equivalent=call.p_tost_holm,
-            )
-            for one, call in zip(family, calls, strict=True)
-        ]  # fmt: skip
-
-    def row(self, called: Called) -> ComparisonRow:
+    def row(self, call: FamilyCall) -> ComparisonRow:
         """The comparison with its call."""
-        found, units = called.found, np.sort(self.floor.units)
-        is_paper = isinstance(found, FloorComparison)
-        test: Any = found if is_paper else found.test
-        values = self.values("paper" if is_paper else "recommended")
-        floor = float(units.mean())
+        test, units = call.test, np.sort(self.floor.units)
+        values, floor = self.values("paper" if _is_paper(test) else "recommended"), float(units.mean())
+        decision, is_out_of_reach = self.decision(call), self._is_out_of_reach
         return ComparisonRow(
             **{**self.labels, "n": test.n},
             mean=test.mean,
@@ -167,46 +156,42 @@ class ReferenceComparison(Compared):
             floor=floor,
             floor_sem=sem(units),
             floor_n=units.size,
-            delta=self._paper_estimate(found) if is_paper else self._recommended_estimate(found),
-            decision=called.decision,
-            equivalence=self._equivalence(test.p_tost, called.p_equivalent, test.margin),
+            delta=self._estimate(call),
+            decision=decision,
+            equivalence=Equivalence(
+                p=test.p_tost,
+                p_adjusted=call.p_tost_holm,
+                margin=test.margin,
+                is_reachable=not is_out_of_reach(test.margin, units),
+                runs_allow=not is_out_of_reach(test.margin, self.values("recommended")),
+            ),
             runs_above=int(np.count_nonzero(values > floor)),
             n_copies=self.n_copies,
-            widened="" if is_paper or called.decision.call == "not tested" else _WIDENED[test.widened],
+            widened="" if _is_paper(test) or decision.call == "not tested" else _WIDENED[test.widened],
         )
 
     @property
     def too_few(self) -> str:
         """How many runs there are, and how many were copies."""
         left_out = f", {counted(self.n_copies, 'copy', 'copies')} left out" if self.n_copies else ""
-        return f"{self.number_of_runs}{left_out}"
+        return f"{super().too_few}{left_out}"
 
-    def _reason(self, call: ReferenceCall) -> str:
-        if call.call == "not tested":
-            return self.too_few if call.not_tested.endswith((" run", " runs")) else call.not_tested
-        is_weak = call.call == "equivalent" and not call.equivalent_in_family
-        return "not after correction over games" if is_weak else ""
-
-    def _paper_estimate(self, test: FloorComparison) -> Estimate:
-        return Estimate(
-            value=test.delta, se=test.se, df=test.df, low=test.ci[0], high=test.ci[1],
-            confidence=test.confidence, p=test.p, method="paper",
-        )  # fmt: skip
-
-    def _recommended_estimate(self, call: ReferenceCall) -> Estimate:
-        test = call.test
-        if call.call == "not tested":
-            low, high = self._episode_interval()
-            confidence = self.context.plan.intervals.confidence
+    def _estimate(self, call: FamilyCall) -> Estimate:
+        test, found = call.test, {"value": call.test.delta, "se": call.test.se}
+        if _is_paper(test):
             return Estimate(
-                value=test.delta, se=test.se, low=low, high=high, confidence=confidence, estimand=THESE_RUNS,
-                method="recommended",
+                **found, df=test.df, low=test.ci[0], high=test.ci[1], confidence=test.confidence, p=test.p,
+                method="paper",
             )  # fmt: skip
+        if call.call == "not tested":
+            (low, high), confidence = self._episode_interval(), self.context.plan.intervals.confidence
+            return Estimate(
+                **found, low=low, high=high, confidence=confidence, estimand=THESE_RUNS, method="recommended"
+            )
         low, high = call.interval
         return Estimate(
-            value=test.delta, se=test.se, low=low, high=high, confidence=call.confidence, p=test.p,
-            estimand=THESE_LEVELS, method="recommended",
-        )  # fmt: skip
+            **found, low=low, high=high, confidence=call.confidence, p=test.p, method="recommended"
+        )
 
     def _episode_interval(self) -> Pair:
         """Student's interval of the difference over episodes: these runs on new episodes of these levels."""
@@ -223,21 +208,16 @@ class ReferenceComparison(Compared):
             test.difference, test.se, test.df, confidence=self.context.plan.intervals.confidence
         )
 
-    def _equivalence(self, p: float, p_adjusted: float, margin: float) -> Equivalence:
-        is_out_of_reach, runs_forbid = (
-            sample.size > 1
-            and equivalence_unreachable(
-                margin=margin, sem=sem(sample), n=sample.size, alpha=self.context.plan.floor.alpha
-            )
-            for sample in (np.sort(self.floor.units), self.values("recommended"))
+    def _is_out_of_reach(self, margin: float, sample: Floats) -> bool:
+        """Whether the error of a sample's mean alone rules equivalence out."""
+        alpha = self.context.plan.floor.alpha
+        return sample.size > 1 and equivalence_unreachable(
+            margin=margin, sem=sem(sample), n=sample.size, alpha=alpha
         )
-        return Equivalence(
-            p=p,
-            p_adjusted=p_adjusted,
-            margin=margin,
-            is_reachable=not is_out_of_reach,
-            runs_allow=not runs_forbid,
-        )
+
+
+def _is_paper(test: Any) -> bool:
+    return isinstance(test, FloorComparison)
 
 
 def comparisons(

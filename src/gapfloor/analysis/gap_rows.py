@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.compared import Called, Compared, in_families
+from gapfloor.analysis.compared import Compared, in_families
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
-from gapfloor.statistics.conventions import GENERATOR, NAN, Ints, sem
-from gapfloor.statistics.families import holm, word_of
-from gapfloor.statistics.gap_calls import GAP_WORDS, ExcessTest, GapCall, call_gap_family, excess_gap
-from gapfloor.statistics.gaps import Gap, gap
+from gapfloor.statistics.conventions import GENERATOR, Ints, sem
+from gapfloor.statistics.families import FamilyCall
+from gapfloor.statistics.gap_calls import ExcessTest, call_gap_family, excess_gap
+from gapfloor.statistics.gaps import GAP_WORDS, Gap, call_gaps, gap
 from gapfloor.statistics.sentences import gap_is_established, may_say_played_levels_differ
 
 
@@ -27,6 +26,8 @@ class GapComparison(Compared):
     """Runs on training levels and on held-out levels, with the floor on both."""
 
     words = GAP_WORDS
+    call_paper = staticmethod(call_gaps)
+    call_recommended = staticmethod(call_gap_family)
 
     @property
     def method(self) -> Method:
@@ -76,36 +77,7 @@ class GapComparison(Compared):
             least_runs=self.context.plan.least_runs,
         )
 
-    @staticmethod
-    def called_by_paper(family: Sequence[GapComparison]) -> list[Called]:
-        """Holm over the games."""
-        alpha, made = family[0].context.plan.floor.alpha, []
-        for one, p in zip(family, holm([one.paper_test.p_fisher for one in family]), strict=True):
-            word = word_of(
-                float(p) if one.has_enough_runs else NAN, one.paper_test.mean, GAP_WORDS, alpha=alpha
-            )
-            is_tested = word != "not tested"
-            reason = "" if is_tested else one.number_of_runs
-            found = one.paper_test
-            made.append(
-                one.called(word, float(p), len(family), reason=reason, found=found, is_possible=is_tested)
-            )
-        return made
-
-    @staticmethod
-    def called_by_recommended(family: Sequence[GapComparison]) -> list[Called]:
-        """Holm over the games; for new runs on new levels."""
-        tests = [one.recommended_test for one in family]
-        calls = call_gap_family(tests, alpha=family[0].context.plan.floor.alpha)
-        return [
-            one.called(
-                call.call, call.p_holm, call.family_size, found=call, is_possible=not call.test.not_tested,
-                reason=call.test.not_tested if call.call == "not tested" else "",
-            )
-            for one, call in zip(family, calls, strict=True)
-        ]  # fmt: skip
-
-    def row(self, called: Called) -> GapRow:
+    def row(self, call: FamilyCall) -> GapRow:
         """The gap with its call."""
         test, error = self.paper_test, self.paper_test.sem
         if test.n == 1:
@@ -118,7 +90,7 @@ class GapComparison(Compared):
             test_sem=test.test_sem,
             gap=test.mean,
             gap_sem=error,
-            decision=called.decision,
+            decision=self.decision(call),
             **self._floor_gap(),
             n_levels_played=(self.levels[0].size, self.levels[1].size),
             n_shared=self.n_shared,
@@ -126,30 +98,30 @@ class GapComparison(Compared):
                 RunGap(agent=name.agent, seed=name.seed, train=run.train, test=run.test, gap=run.gap, p=run.p)
                 for name, run in zip(self.runs, test.runs, strict=True)
             ),
-            **(self._recommended if isinstance(called.found, GapCall) else self._paper)(called),
+            **(self._paper(call) if isinstance(call.test, Gap) else self._recommended(call)),
         )
 
-    def _paper(self, called: Called) -> dict[str, Any]:
-        test: Gap = called.found
+    def _paper(self, call: FamilyCall) -> dict[str, Any]:
+        test: Gap = call.test
         return {
             "estimate": Estimate(
                 value=test.mean, se=test.sem, low=test.ci[0], high=test.ci[1], confidence=test.confidence,
                 p=test.p_fisher, method="paper",
             ),
             "stouffer_z": test.stouffer_z,
-            "is_established": called.decision.call == "train higher" and not self.n_shared,
-            "levels_differ": called.decision.call in GAP_WORDS,
+            "is_established": call.call == "train higher" and not self.n_shared,
+            "levels_differ": call.call in GAP_WORDS,
         }  # fmt: skip
 
-    def _recommended(self, called: Called) -> dict[str, Any]:
-        call: GapCall = called.found
+    def _recommended(self, call: FamilyCall) -> dict[str, Any]:
+        test: ExcessTest = call.test
         return {
             "estimate": Estimate(
-                value=call.test.excess, se=call.test.se, low=call.interval[0], high=call.interval[1],
-                confidence=call.confidence, p=call.test.p, estimand=GENERATOR, method="recommended",
+                value=test.excess, se=test.se, low=call.interval[0], high=call.interval[1],
+                confidence=call.confidence, p=test.p, estimand=GENERATOR, method="recommended",
             ),
-            "slope": call.test.slope,
-            "n_levels": call.test.n_levels,
+            "slope": test.slope,
+            "n_levels": test.n_levels,
             "is_established": gap_is_established(call) and not self.n_shared,
             "levels_differ": may_say_played_levels_differ(call),
         }  # fmt: skip

@@ -26,8 +26,7 @@ from gapfloor.errors import UsageError
 from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
-from gapfloor.statistics.families import holm, word_of
-from gapfloor.statistics.reference_calls import holm_divisors
+from gapfloor.statistics.families import holm, holm_divisors, word_of
 from gapfloor.tables.cells import counted
 
 #: Agents that are the floor where the user names none.

@@ -12,7 +12,7 @@ from gapfloor.analysis.grouping import Place
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import ScoreRow
 from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.normalised import between, has_scale, score_range
+from gapfloor.statistics.normalised import between, published_scale
 
 #: The name of the unweighted mean over games.
 SUITE = "mean"
@@ -48,7 +48,7 @@ def score_scale(context: PlannedStudy, place: Place, level_set: str) -> tuple[fl
     """The returns that count as 0 and 1: the floor and the plan's upper reference, or the published constants."""
     upper = (context.plan.normalised.upper or {}).get(place.game)
     if upper is None:
-        return score_range(place.game, mode=place.mode) if has_scale(place.game, mode=place.mode) else None
+        return published_scale(place.game, place.mode)
     floor = context.study.floor(place, level_set)
     return (floor.mean, upper) if floor is not None else None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.compared import Called, Compared, Families, calls_of
+from gapfloor.analysis.compared import Compared, Families, calls_of
 from gapfloor.analysis.floor_rows import ReferenceComparison, comparisons
 from gapfloor.analysis.gap_rows import GapComparison, gap_families
 from gapfloor.analysis.grouping import RunSample
@@ -23,12 +23,12 @@ from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, Sensitivity
 from gapfloor.statistics.clustered import level_variance_share
 from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.families import holm, word_of
+from gapfloor.statistics.families import FamilyCall, holm, word_of
 from gapfloor.statistics.level_crossing import Episodes, crossed_gap, crossed_mean, level_table
 from gapfloor.statistics.power import PlannedComparison, minimum_detectable_effect
 
 #: A comparison, a choice in words, and what is said under it.
-Found = Iterator[tuple[Compared, str, Called]]
+Found = Iterator[tuple[Compared, str, FamilyCall]]
 
 
 def sensitivity_rows(
@@ -44,14 +44,14 @@ def sensitivity_rows(
     calls = {row.seed: row.call for row in tested}
     choices: dict[int, dict[str, str]] = {seed: {} for seed in calls}
     everywhere = [*_by_the_other_method(families), *_left_out(context, families), *_pooled(context, families)]
-    for one, choice, called in everywhere:
-        if called.is_possible:
-            choices[one.seed][choice] = called.decision.call
+    for one, choice, found in everywhere:
+        if found.is_possible:
+            choices[one.seed][choice] = found.call
     rows = []
     for family in families:
-        found = [_beyond_the_call(one, len(family)) for one in family]
-        adjusted = holm([fields["generator"].p for fields in found])
-        for one, fields, p in zip(family, found, map(float, adjusted), strict=True):
+        beyond = [_beyond_the_call(one, len(family)) for one in family]
+        adjusted = holm([fields["generator"].p for fields in beyond])
+        for one, fields, p in zip(family, beyond, map(float, adjusted), strict=True):
             call, others = calls[one.seed], choices[one.seed]
             if _may_be_asked_of_new_levels(one, call) and not math.isnan(p):
                 alpha = context.plan.floor.alpha
@@ -75,8 +75,8 @@ def _by_the_other_method(families: Families) -> Found:
     for family in families:
         other = other_method(family[0].method)
         choice = "the paper's tests" if other == "paper" else "the recommended tests"
-        for one, called in zip(family, calls_of(family, other), strict=True):
-            yield one, choice, called
+        for one, call in zip(family, calls_of(family, other), strict=True):
+            yield one, choice, call
 
 
 def _left_out(context: PlannedStudy, families: Families) -> Found:
@@ -89,9 +89,9 @@ def _left_out(context: PlannedStudy, families: Families) -> Found:
         for draw in context.study.draws:
             less = [one.without_draw(draw) for one in family]
             calls = calls_of([new or one for new, one in zip(less, family, strict=True)]) if any(less) else []
-            for new, called in zip(less, calls, strict=False):
+            for new, call in zip(less, calls, strict=False):
                 if new is not None:
-                    yield new, f"without draw {draw}", called
+                    yield new, f"without draw {draw}", call
 
 
 def _pooled(context: PlannedStudy, families: Families) -> Found:
@@ -108,10 +108,10 @@ def _pooled(context: PlannedStudy, families: Families) -> Found:
         *comparisons(for_calls, agents=pools), *gap_families(replace(for_calls, pools=pools))
     ]  # fmt: skip
     for family in elsewhere:
-        for other, called in zip(family, calls_of(family), strict=True):
+        for other, call in zip(family, calls_of(family), strict=True):
             choice = f"{other.labels['agent']} alone" if is_pooled else "agents pooled"
             for one in same.get(_condition(other), ()):
-                yield one, choice, called
+                yield one, choice, call
 
 
 def _condition(one: Compared) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from gapfloor.analysis import apply
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_source
-from gapfloor.analysis.export import rliable_scores, write_results, write_scores
+from gapfloor.analysis.export import write_results
 from gapfloor.analysis.mean_rows import results_of_means
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import keep_results, results_digest
@@ -34,7 +34,6 @@ def analyse(
     cells: Any = None,
     rule: str = "",
     out: str | Path | None = None,
-    rliable: str | Path | None = None,
     progress: Callable[[str], None] | bool | None = None,
     **settings: Any,
 ) -> AnalysisResults:
@@ -57,7 +56,6 @@ def analyse(
         cells: Cell records (a pyarrow table) for the entropy screen; a store brings its own.
         rule: The rule of every row, where the table has no such column, e.g. sampled.
         out: Folder for results.json and one CSV file per table.
-        rliable: File (.npz) for rliable's score matrices.
         progress: Called with words when a large file is read. None: a line on a terminal or in a notebook; False:
             nothing.
         **settings: The fields of `TableOptions`.
@@ -112,8 +110,6 @@ def analyse(
             keep_results(results, store, digest=results_digest(inputs, plan))
     if out is not None:
         write_results(results, Path(out))
-    if rliable is not None:
-        write_scores(Path(rliable), rliable_scores(results))
     return results
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gapfloor.analysis.compared_agents import join_agents, select_agent
-from gapfloor.analysis.comparison import Comparison, analyse_comparison
+from gapfloor.analysis.comparison import Comparison, analyse_comparison, join_agents, select_agent
 from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.api.analyse import arrow_table

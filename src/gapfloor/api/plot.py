@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gapfloor.analysis.checkpoints import Sweep, TrainingCurves
 from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.sweep import Sweep
-from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.progress import in_notebook
 from gapfloor.errors import UsageError
 from gapfloor.report.figures.build import build_figures

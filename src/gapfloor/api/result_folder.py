@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from gapfloor.analysis.checkpoints import Sweep, TrainingCurves
     from gapfloor.analysis.comparison import Comparison
-    from gapfloor.analysis.sweep import Sweep
-    from gapfloor.analysis.training_curves import TrainingCurves
 
 R = TypeVar("R", "Sweep", "TrainingCurves", "Comparison")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.sweep import Sweep, analyse_sweep, rule_at
+from gapfloor.analysis.checkpoints import Played, Sweep, analyse_sweep, rule_at
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.api.result_folder import with_files
@@ -92,13 +92,18 @@ def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:
     (game,) = campaign.games
     store, cells = campaign.store, game.runs[0].cells
     level_sets = [role for role, _ in campaign.protocol.level_sets]
+    run = RunIdentity.from_labels(cells[0].labels)
     return analyse_sweep(
-        {
-            role: {value: read_sample(store, cells, level_set=role, rule=rule_at(value)) for value in grid}
-            for role in level_sets
-        },
+        [
+            Played(
+                run,
+                rule_at(value),
+                value,
+                {role: read_sample(store, cells, level_set=role, rule=rule_at(value)) for role in level_sets},
+            )
+            for value in grid
+        ],
         {role: read_sample(store, game.floor, level_set=role) for role in level_sets},
-        run=RunIdentity.from_labels(cells[0].labels),
         design=str(campaign.protocol.design),
         draws=campaign.protocol.draws,
         notes=campaign.notes,

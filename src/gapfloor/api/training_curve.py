@@ -6,12 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.training_curves import (
-    PlayedCheckpoint,
-    TrainingCurve,
-    TrainingCurves,
-    analyse_curve,
-)
+from gapfloor.analysis.checkpoints import Played, TrainingCurve, TrainingCurves, analyse_curve
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.api.result_folder import with_files
@@ -126,17 +121,15 @@ def _curve(
     """The curve of a run, whose checkpoints are the next of `groups`."""
     checkpoints = []
     for kept, group in zip(history.kept, groups, strict=False):
-        rules = dict.fromkeys(cell.rule for cell in group.cells)
-        samples = {
-            (rule, level_set): read_sample(store, group.cells, level_set=level_set, rule=rule)
-            for rule in rules
-            for level_set in ("train", "test")
-        }
         run = RunIdentity.from_labels(group.cells[0].labels)
-        checkpoints.append(PlayedCheckpoint(run, kept.steps, samples))
+        for rule in dict.fromkeys(cell.rule for cell in group.cells):
+            samples = {
+                name: read_sample(store, group.cells, level_set=name, rule=rule) for name in ("train", "test")
+            }
+            checkpoints.append(Played(run, rule, kept.steps, samples))
     return analyse_curve(
         checkpoints,
-        {level_set: read_sample(store, floor, level_set=level_set) for level_set in ("train", "test")},
+        {name: read_sample(store, floor, level_set=name) for name in ("train", "test")},
         history.log,
         name=history.name,
     )

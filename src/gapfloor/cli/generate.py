@@ -38,7 +38,7 @@ _IN_MEMORY = {"progress", "cells", "executor"}
 RARE = {
     "allow", "backend", "batch", "cells_seen", "checkpoint_every", "device", "entropy_coefficient", "envs",
     "floor_sem", "geometry", "horizon", "mode", "options", "other_geometry", "permutations", "precision", "probe",
-    "repeats", "replace", "rliable", "slots", "step", "threads", "upper", "whole_cells", "workers",
+    "repeats", "replace", "slots", "step", "threads", "upper", "whole_cells", "workers",
 }  # fmt: skip
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gapfloor.analysis.checkpoints import Sweep, TrainingCurves
 from gapfloor.analysis.comparison import Comparison
-from gapfloor.analysis.sweep import Sweep
-from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
 from gapfloor.report.figures.print_figure import write_figures

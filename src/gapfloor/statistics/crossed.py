@@ -14,77 +14,49 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from gapfloor.statistics.conventions import ALPHA, CONFIDENCE, GENERATOR, NAN, Floats, Ints
+from gapfloor.statistics.conventions import ALPHA, CONFIDENCE, GENERATOR, NAN, Floats
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.level_crossing import level_df, level_table, level_variance, residual_variance
+from gapfloor.statistics.level_crossing import Episodes, crossed_sources, level_table
 from gapfloor.statistics.power import MAX_RUNS, POWER, power_of_t, smallest_reaching
 from gapfloor.statistics.satterthwaite import satterthwaite
-from gapfloor.statistics.welch import t_estimate
 
+_METHOD = "paired by level"
 #: Runs of an agent: each its episode returns and level seeds.
-Runs = Sequence[tuple[Floats, Ints]]
+Runs = Sequence[Episodes]
 
 
 @dataclass(frozen=True)
 class CrossedDifference:
-    """Agent a minus agent b, paired by level."""
+    """Agent a minus agent b, paired by level; NaN where they cannot be paired."""
 
     new_runs: Estimate
     """For new runs on new levels; without an error unless both agents have two runs."""
     these_runs: Estimate
     """For these runs on new levels: what a comparison of single checkpoints can claim."""
     n_levels: int
-    """Distinct levels played."""
+    """Distinct levels played by every run; 0 where there are fewer than two."""
 
 
 def crossed_difference(
     sets: Sequence[tuple[float, Runs, Runs]], *, confidence: float = CONFIDENCE
-) -> CrossedDifference | None:
+) -> CrossedDifference:
     """The difference over level sets: `[(1, a, b)]` for a return, `[(1, ...train), (-1, ...test)]` for a gap.
 
-    Runs keep their order from set to set. None where fewer than two levels were played by every run.
+    Runs keep their order from set to set.
     """
-    by_run_a, by_run_b, n_levels = [], [], 0
-    # Variances, each with its degrees of freedom: of levels, and of both agents' residuals.
-    levels: list[tuple[float, float]] = []
-    residuals: list[tuple[float, float]] = []
-    for sign, runs_a, runs_b in sets:
-        table = level_table([*runs_a, *runs_b])
+    played: list[tuple[float, Sequence[Floats], Floats]] = []
+    for sign, a, b in sets:
+        table = level_table([*a, *b])
         if table is None:
-            return None
-        weights, a, b = table.weights, table.values[: len(runs_a)], table.values[len(runs_a) :]
-        by_run_a.append(sign * (a @ weights))
-        by_run_b.append(sign * (b @ weights))
-        n_levels += weights.size
-        df = float(level_df(weights))
-        levels.append((float(level_variance(a.mean(axis=0) - b.mean(axis=0), weights)), df))
-        residuals += [(float(residual_variance(each, weights)), (len(each) - 1) * df) for each in (a, b)]
-    totals = [np.sum(by_run, axis=0) for by_run in (by_run_a, by_run_b)]
-    runs = [
-        (float(np.var(total, ddof=1) / len(total)) if len(total) > 1 else NAN, len(total) - 1.0)
-        for total in totals
-    ]
-    v_runs, v_level = sum(v for v, _ in runs), sum(v for v, _ in levels)
-    # Subtracting the residual, which both contain, may not leave less than either source alone.
-    crossed = max(v_runs + v_level - sum(v for v, _ in residuals), v_runs, v_level)
-    estimate = float(np.mean(totals[0]) - np.mean(totals[1]))
-    stated: dict[str, Any] = {"confidence": confidence, "estimand": GENERATOR, "method": "paired by level"}
-
-    def estimated(variance: float, sources: Sequence[tuple[float, float]]) -> Estimate:
-        variances, dfs = zip(*sources, strict=True)
-        df = float(satterthwaite(variances, dfs, total=variance, without_variance=min(dfs)))
-        return t_estimate(estimate, math.sqrt(variance), df, **stated)
-
+            unpaired = Estimate(value=NAN, estimand=GENERATOR, method=_METHOD)
+            return CrossedDifference(unpaired, unpaired, 0)
+        played.append((sign, (table.values[: len(a)], table.values[len(a) :]), table.weights))
+    found = crossed_sources(played)
     return CrossedDifference(
-        new_runs=t_estimate(estimate, NAN, NAN, **stated)
-        if math.isnan(v_runs)
-        else estimated(crossed, [*runs, *levels, *residuals]),
-        these_runs=estimated(v_level, levels),
-        n_levels=n_levels,
+        new_runs=found.for_new_runs(confidence=confidence, method=_METHOD),
+        these_runs=found.for_these_runs(confidence=confidence, method=_METHOD),
+        n_levels=sum(weights.size for _, _, weights in played),
     )
 
 

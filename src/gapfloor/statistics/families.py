@@ -8,27 +8,62 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import ALPHA, NAN, Call, Floats
-from gapfloor.statistics.floor import FloorComparison
+from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, Floats, Ints, Pair
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FamilyCall:
-    """A comparison's place in its family."""
+    """What one test says within its family."""
 
+    test: Any
+    """What was tested, before any correction."""
+    call: Any
+    """In words; "not tested" where there is no p, or where the shape of the runs forbids the call."""
     p_holm: float
     """p after Holm's correction over the family."""
-    call: Call
-    """above, below, equivalent or not distinguishable; not tested where there is no p."""
     family_size: int
     """Number of tests in the family."""
+    not_tested: str = ""
+    """Why there is no call; empty where there is one."""
+    is_withheld: bool = False
+    """Whether the shape of the runs forbids the call that the test would make."""
+    p_tost_holm: float = NAN
+    """Of calls against a reference: Holm over the family's equivalence tests."""
+    p_plain_holm: float = NAN
+    """Of recommended gaps: Holm over the tests with slope one."""
+    p_runs_holm: float = NAN
+    """Of recommended gaps: Holm over the tests on the played levels."""
+    divisor: int = 0
+    """Of recommended calls: Holm's divisor at which this row was rejected, or at which the procedure stopped; 0 if
+    not tested."""
+    alpha: float = ALPHA
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether something could be tested, whatever came of it."""
+        return self.call != "not tested" or self.is_withheld
+
+    @property
+    def interval(self) -> Pair:
+        """At 1 - alpha / divisor: it excludes zero exactly when a call says so; NaN if not tested."""
+        found: Pair = self.test.interval(alpha=self.alpha / self.divisor) if self.divisor else NO_PAIR
+        return found
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the interval; NaN where nothing was tested."""
+        return 1 - self.alpha / self.divisor if self.divisor else NAN
+
+    @property
+    def is_equivalent_in_family(self) -> bool:
+        """Whether the row is also called equivalent when the equivalence tests are Holm-adjusted."""
+        return bool(self.call == "equivalent" and self.p_tost_holm < self.alpha)
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
@@ -48,23 +83,26 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     return adjusted
 
 
-def call_family(comparisons: Sequence[FloorComparison], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
-    """The calls of a family of floor comparisons, in the order given.
+def holm_divisors(p_values: npt.ArrayLike, *, alpha: float = ALPHA) -> Ints:
+    """Holm's divisor of each row: p < alpha / divisor exactly for the rejected rows.
 
-    Holm p < alpha: above or below; else TOST p < alpha (not adjusted): equivalent; else not distinguishable.
+    A rejected row has the divisor of its own step; all others have that of the step at which the procedure stopped.
+    NaN rows (not tested) have 0.
+
+    >>> holm_divisors([0.001, 0.2, 0.02, float("nan")]).tolist()
+    [3, 1, 2, 0]
     """
-    adjusted = holm([comparison.p for comparison in comparisons])
-    size = int(np.count_nonzero(~np.isnan(adjusted)))
-    return tuple(
-        FamilyCall(float(p), make_call(c.delta, float(p), c.p_tost, alpha=alpha), size)
-        for c, p in zip(comparisons, adjusted, strict=True)
-    )
-
-
-def make_call(delta: float, p_holm: float, p_tost: float, *, alpha: float = ALPHA) -> Call:
-    """The verbal call of one comparison; a NaN p was not tested."""
-    call: Call = word_of(p_holm, delta, ("above", "below"), alpha=alpha)
-    return "equivalent" if call == "not distinguishable" and p_tost < alpha else call
+    p = np.asarray(p_values, dtype=np.float64)
+    divisors = np.zeros(p.shape, dtype=np.int64)
+    known = np.flatnonzero(~np.isnan(p))
+    if not known.size:
+        return divisors
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = np.arange(order.size, 0, -1)
+    rejected = np.logical_and.accumulate(p[order] < alpha / steps)
+    stopped = max(order.size - int(rejected.sum()), 1)
+    divisors[order] = np.where(rejected, steps, stopped)
+    return divisors
 
 
 def word_of(p_adjusted: float, value: float, words: tuple[str, str], *, alpha: float) -> Any:

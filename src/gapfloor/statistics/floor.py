@@ -10,6 +10,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from gapfloor.statistics.bootstrap import difference_interval
 from gapfloor.statistics.conventions import (
+    ALPHA,
     CONFIDENCE,
     N_RESAMPLES,
     PAPER_MARGIN,
@@ -24,6 +26,7 @@ from gapfloor.statistics.conventions import (
     Pair,
     finite_sample,
 )
+from gapfloor.statistics.families import FamilyCall, holm, word_of
 from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
 
 
@@ -37,12 +40,8 @@ class FloorComparison:
     """Mean over runs."""
     sem: float
     """Standard error of `mean` over runs: sd(ddof=1)/sqrt(n)."""
-    floor: float
-    """Mean return of the floor's episodes."""
     floor_sem: float
     """Standard error of `floor` over its episodes."""
-    floor_n: int
-    """Number of the floor's episodes."""
     delta: float
     """mean - floor."""
     ci: Pair
@@ -55,8 +54,6 @@ class FloorComparison:
     """p of the equivalence test (two one-sided tests) at the margin; not corrected for the family."""
     margin: float
     """How far from the floor still counts as equivalent."""
-    runs_above: int
-    """Number of runs whose value is above the floor's mean (k of k/n)."""
     confidence: float = CONFIDENCE
     """Confidence of the interval."""
 
@@ -75,7 +72,7 @@ def compare_to_floor(
     confidence: float = CONFIDENCE,
     n_resamples: int = N_RESAMPLES,
 ) -> FloorComparison:
-    """Delta with Welch's test, its percentile interval, TOST and k/n.
+    """Delta with Welch's test, its percentile interval and TOST.
 
     Args:
         run_values: one value per run, its mean over all of its episodes.
@@ -89,8 +86,8 @@ def compare_to_floor(
 
     >>> rng = np.random.default_rng(0)
     >>> c = compare_to_floor([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1], rng=rng)
-    >>> round(c.delta, 2), c.runs_above
-    (4.57, 3)
+    >>> round(c.delta, 2)
+    4.57
     """
     runs = finite_sample(run_values, "run_values")
     floor = finite_sample(floor_returns, "floor_returns", minimum=2)
@@ -101,15 +98,29 @@ def compare_to_floor(
         n=runs.size,
         mean=own.mean,
         sem=own.sem,
-        floor=other.mean,
         floor_sem=other.sem,
-        floor_n=floor.size,
         delta=test.difference,
         ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng),
         df=test.df,
         p=test.p,
         p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
         margin=width,
-        runs_above=int(np.count_nonzero(runs > other.mean)),
         confidence=confidence,
     )
+
+
+def call_family(comparisons: Sequence[FloorComparison], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
+    """The calls of a family of floor comparisons, in the order given.
+
+    Holm p < alpha: above or below; else TOST p < alpha (not adjusted): equivalent; else not distinguishable.
+    """
+    adjusted, equivalent = (holm([getattr(one, name) for one in comparisons]) for name in ("p", "p_tost"))
+    size, calls = int(np.count_nonzero(~np.isnan(adjusted))), []
+    for one, p, p_tost in zip(comparisons, map(float, adjusted), map(float, equivalent), strict=True):
+        call = word_of(p, one.delta, ("above", "below"), alpha=alpha)
+        if call == "not distinguishable" and one.p_tost < alpha:
+            call = "equivalent"
+        calls.append(
+            FamilyCall(test=one, call=call, p_holm=p, p_tost_holm=p_tost, family_size=size, alpha=alpha)
+        )
+    return tuple(calls)

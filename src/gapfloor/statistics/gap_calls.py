@@ -29,14 +29,14 @@ from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, 
 from gapfloor.statistics.conventions import (
     ALPHA,
     NAN,
-    NO_PAIR,
     ROUNDING,
     Floats,
     Pair,
     do_not_differ,
     sem,
 )
-from gapfloor.statistics.families import holm
+from gapfloor.statistics.families import FamilyCall, holm, holm_divisors, word_of
+from gapfloor.statistics.gaps import GAP_WORDS
 from gapfloor.statistics.level_crossing import (
     Episodes,
     LevelTable,
@@ -44,13 +44,11 @@ from gapfloor.statistics.level_crossing import (
     level_table,
     reference_slope,
 )
-from gapfloor.statistics.reference_calls import LEAST_RUNS, holm_divisors
+from gapfloor.statistics.reference_calls import LEAST_RUNS
 from gapfloor.statistics.satterthwaite import satterthwaite
 from gapfloor.statistics.welch import t_statistic, two_sided_p
 
 GapWord = Literal["train higher", "test higher", "not distinguishable", "not tested"]
-#: The words of a gap above and below zero.
-GAP_WORDS = ("train higher", "test higher")
 
 #: With fewer common levels in a set the slope is one instead of estimated: it would cost more than it saves.
 LEVELS_FOR_SLOPE = 20
@@ -77,33 +75,9 @@ class ExcessTest:
     n_levels: tuple[int, int] = (0, 0)
     """Common levels: training, held-out."""
 
-
-@dataclass(frozen=True)
-class GapCall:
-    """A gap's recommended call within its family."""
-
-    test: ExcessTest
-    call: GapWord
-    p_holm: float
-    p_plain_holm: float
-    """Holm over the tests with slope one."""
-    p_runs_holm: float
-    """Holm over the tests on the played levels."""
-    divisor: int
-    family_size: int
-    alpha: float
-
-    @property
-    def interval(self) -> Pair:
-        """Of the excess at 1 - alpha / divisor: it excludes zero exactly when a call is made."""
-        if not self.divisor:
-            return NO_PAIR
-        return two_part_interval(self.test.excess, *self.test.parts, alpha=self.alpha / self.divisor)
-
-    @property
-    def confidence(self) -> float:
-        """Confidence of the interval; NaN where nothing was tested."""
-        return 1 - self.alpha / self.divisor if self.divisor else NAN
+    def interval(self, *, alpha: float) -> Pair:
+        """Of the excess at 1 - alpha: it excludes zero exactly where p < alpha."""
+        return two_part_interval(self.excess, *self.parts, alpha=alpha)
 
 
 def excess_gap(
@@ -141,23 +115,25 @@ def excess_gap(
     return _tested(tables[0], tables[1])
 
 
-def call_gap_family(tests: Sequence[ExcessTest], *, alpha: float = ALPHA) -> tuple[GapCall, ...]:
+def call_gap_family(tests: Sequence[ExcessTest], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
     """The recommended calls of a family of gaps, in the order given; untested gaps do not count in it."""
     adjusted = [holm([getattr(one, name) for one in tests]) for name in ("p", "p_plain", "p_runs")]
     divisors = holm_divisors([one.p for one in tests], alpha=alpha)
-    size = int(np.count_nonzero(divisors))
     return tuple(
-        GapCall(one, _word(one, int(k), alpha), float(p), float(plain), float(runs), int(k), size, alpha)
-        for one, k, p, plain, runs in zip(tests, divisors, *adjusted, strict=True)
+        FamilyCall(
+            test=one,
+            # The unadjusted p is compared, so that rounding cannot part call and interval.
+            call=word_of(one.p, one.excess, GAP_WORDS, alpha=alpha / max(divisor, 1)),
+            p_holm=float(p),
+            p_plain_holm=float(plain),
+            p_runs_holm=float(runs),
+            divisor=int(divisor),
+            family_size=int(np.count_nonzero(divisors)),
+            alpha=alpha,
+            not_tested=one.not_tested,
+        )
+        for one, divisor, p, plain, runs in zip(tests, divisors, *adjusted, strict=True)
     )
-
-
-def _word(test: ExcessTest, divisor: int, alpha: float) -> GapWord:
-    if not divisor:
-        return "not tested"
-    if test.p >= alpha / divisor:
-        return "not distinguishable"
-    return "train higher" if test.excess > 0 else "test higher"
 
 
 def _tested(train: LevelTable, test: LevelTable) -> ExcessTest:

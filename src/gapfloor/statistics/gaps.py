@@ -22,6 +22,7 @@ from scipy import special
 from gapfloor.errors import UsageError
 from gapfloor.statistics.bootstrap import mean_interval
 from gapfloor.statistics.conventions import (
+    ALPHA,
     CONFIDENCE,
     N_RESAMPLES,
     NAN,
@@ -30,7 +31,11 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
+from gapfloor.statistics.families import FamilyCall, holm, word_of
 from gapfloor.statistics.welch import moments, welch_of_moments
+
+#: The words of a gap above and below zero.
+GAP_WORDS = ("train higher", "test higher")
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,20 @@ def gap(
         stouffer_z=combine_stouffer(np.sort([_signed_z(run) for run in runs])),
         runs=runs,
         confidence=confidence,
+    )
+
+
+def call_gaps(gaps: Sequence[Gap], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
+    """The calls of a family of gaps by Fisher's p with Holm's correction, in the order given."""
+    return tuple(
+        FamilyCall(
+            test=one,
+            call=word_of(p, one.mean, GAP_WORDS, alpha=alpha),
+            p_holm=p,
+            family_size=len(gaps),
+            alpha=alpha,
+        )
+        for one, p in zip(gaps, map(float, holm([one.p_fisher for one in gaps])), strict=True)
     )
 
 

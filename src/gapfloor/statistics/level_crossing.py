@@ -16,6 +16,7 @@ References:
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ import numpy as np
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.clustered import by_level
-from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, Floats, Ints
+from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, Floats, Ints
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.satterthwaite import satterthwaite
 from gapfloor.statistics.welch import t_estimate
@@ -157,23 +158,77 @@ def crossed_gap(train: LevelTable, test: LevelTable, *, confidence: float = CONF
 
 
 def _crossed(tables: Sequence[tuple[float, LevelTable]], *, confidence: float) -> Estimate:
-    """V_run + V_level - V_residual: the error of a mean for new runs on new levels; unknown for a single run."""
-    sets = [(sign, table.minus(np.ones(())), table.weights) for sign, table in tables]
-    by_run = np.sum([sign * (values @ weights) for sign, values, weights in sets], axis=0)
-    n_runs, estimate = by_run.size, float(np.mean(by_run))
-    stated: dict[str, Any] = {"confidence": confidence, "estimand": GENERATOR, "method": "runs x levels"}
-    if n_runs < 2:
-        return Estimate(value=estimate, **stated)
-    v_run = float(np.var(by_run, ddof=1) / n_runs)
-    levels = [float(level_variance(values.mean(axis=0), weights)) for _, values, weights in sets]
-    residuals = [float(residual_variance(values, weights)) for _, values, weights in sets]
-    dfs = [float(level_df(weights)) for _, _, weights in sets]
-    # Both V_run and V_level contain the residual: subtracting it may not leave less than either.
-    variance = max(v_run + sum(levels) - sum(residuals), v_run, sum(levels))
-    df = float(
-        satterthwaite(
-            (v_run, *levels, *residuals), (n_runs - 1, *dfs, *((n_runs - 1) * df for df in dfs)),
-            total=variance, without_variance=n_runs - 1,
+    found = crossed_sources([(sign, [each.minus(np.ones(()))], each.weights) for sign, each in tables])
+    return found.for_new_runs(
+        df=tables[0][1].values.shape[0] - 1, confidence=confidence, method="runs x levels"
+    )
+
+
+#: A part of a variance with its degrees of freedom.
+_Part = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class CrossedSources:
+    """A sum over agents and level sets, with what each source adds to its variance."""
+
+    estimate: float
+    runs: list[_Part]
+    """Per agent; NaN for a single run."""
+    levels: list[_Part]
+    """Per level set."""
+    residuals: list[_Part]
+    """Of runs on levels, per level set and agent; the two others contain it."""
+
+    def for_new_runs(self, *, df: float | None = None, **stated: Any) -> Estimate:
+        """The estimate for new runs on new levels: V_run + V_level - V_residual; no error for a single run.
+
+        `df` are the degrees of freedom where there is no variance at all (default: the fewest of all parts).
+        """
+        runs, levels, residuals = (
+            sum(v for v, _ in parts) for parts in (self.runs, self.levels, self.residuals)
         )
-    )  # fmt: skip
-    return t_estimate(estimate, float(np.sqrt(variance)), df, **stated)
+        # Subtracting the residual, which both contain, may not leave less than either source alone.
+        variance = max(runs + levels - residuals, runs, levels) if runs == runs else NAN
+        return self._with([*self.runs, *self.levels, *self.residuals], variance, df, stated)
+
+    def for_these_runs(self, **stated: Any) -> Estimate:
+        """The estimate for exactly these runs on new levels."""
+        return self._with(self.levels, sum(v for v, _ in self.levels), None, stated)
+
+    def _with(
+        self, parts: Sequence[_Part], variance: float, df: float | None, stated: dict[str, Any]
+    ) -> Estimate:
+        variances, dfs = zip(*parts, strict=True)
+        fewest = min(dfs) if df is None else df
+        df = float(satterthwaite(variances, dfs, total=variance, without_variance=fewest))
+        return t_estimate(self.estimate, math.sqrt(variance), df, estimand=GENERATOR, **stated)
+
+
+def crossed_sources(sets: Sequence[tuple[float, Sequence[Floats], Floats]]) -> CrossedSources:
+    """What runs, levels and residuals add to a mean, or to the difference of two agents' means.
+
+    Args:
+        sets: per level set its sign, the values of each agent (runs, levels), and the weights of the levels. Runs keep
+            their order from set to set; levels are shared by the agents.
+    """
+    totals = [
+        np.sum([sign * (agents[at] @ weights) for sign, agents, weights in sets], axis=0)
+        for at in range(len(sets[0][1]))
+    ]
+    levels, residuals = [], []
+    for _, agents, weights in sets:
+        means, df = [values.mean(axis=0) for values in agents], float(level_df(weights))
+        contrast = means[0] - means[1] if len(means) > 1 else means[0]
+        levels.append((float(level_variance(contrast, weights)), df))
+        residuals += [(float(residual_variance(each, weights)), (len(each) - 1) * df) for each in agents]
+    first, *second = (float(np.mean(total)) for total in totals)
+    return CrossedSources(
+        first - sum(second),
+        [
+            (float(np.var(total, ddof=1) / total.size) if total.size > 1 else NAN, total.size - 1.0)
+            for total in totals
+        ],
+        levels,
+        residuals,
+    )

@@ -7,48 +7,32 @@ References:
 
 from __future__ import annotations
 
-from gapfloor.errors import unknown_name
+from gapfloor.statistics.conventions import NAN, Pair
 
-#: game -> (easy R_min, easy R_max, hard R_min, hard R_max). R_min is a policy trained without observations.
-_CONSTANTS: dict[str, tuple[float, float, float, float]] = {
-    "bigfish": (1, 40, 0, 40),
-    "bossfight": (0.5, 13, 0.5, 13),
-    "caveflyer": (3.5, 12, 2, 13.4),
-    "chaser": (0.5, 13, 0.5, 14.2),
-    "climber": (2, 12.6, 1, 12.6),
-    "coinrun": (5, 10, 5, 10),
-    "dodgeball": (1.5, 19, 1.5, 19),
-    "fruitbot": (-1.5, 32.4, -0.5, 27.2),
-    "heist": (3.5, 10, 2, 10),
-    "jumper": (3, 10, 1, 10),
-    "leaper": (3, 10, 1.5, 10),
-    "maze": (5, 10, 4, 10),
-    "miner": (1.5, 13, 1.5, 20),
-    "ninja": (3.5, 10, 2, 10),
-    "plunder": (4.5, 30, 3, 30),
-    "starpilot": (2.5, 64, 1.5, 35),
-}
-
-GAMES = tuple(_CONSTANTS)
+#: Mode -> game -> R_min and R_max. R_min is a policy trained without observations.
+_PUBLISHED: dict[str, dict[str, Pair]] = {
+    "easy": {
+        "bigfish": (1, 40), "bossfight": (0.5, 13), "caveflyer": (3.5, 12), "chaser": (0.5, 13), "climber": (2, 12.6),
+        "coinrun": (5, 10), "dodgeball": (1.5, 19), "fruitbot": (-1.5, 32.4), "heist": (3.5, 10), "jumper": (3, 10),
+        "leaper": (3, 10), "maze": (5, 10), "miner": (1.5, 13), "ninja": (3.5, 10), "plunder": (4.5, 30),
+        "starpilot": (2.5, 64),
+    },
+    "hard": {
+        "bigfish": (0, 40), "bossfight": (0.5, 13), "caveflyer": (2, 13.4), "chaser": (0.5, 14.2), "climber": (1, 12.6),
+        "coinrun": (5, 10), "dodgeball": (1.5, 19), "fruitbot": (-0.5, 27.2), "heist": (2, 10), "jumper": (1, 10),
+        "leaper": (1.5, 10), "maze": (4, 10), "miner": (1.5, 20), "ninja": (2, 10), "plunder": (3, 30),
+        "starpilot": (1.5, 35),
+    },
+}  # fmt: skip
 
 
-def has_scale(game: str, *, mode: str) -> bool:
-    """Whether the game and mode have published constants."""
-    return game in _CONSTANTS and mode in ("easy", "hard")
+def published_scale(game: str, mode: str) -> Pair | None:
+    """The published R_min and R_max of a game; None where there are none.
 
-
-def score_range(game: str, *, mode: str) -> tuple[float, float]:
-    """R_min and R_max of a game.
-
-    >>> score_range("starpilot", mode="easy")
-    (2.5, 64)
+    >>> published_scale("starpilot", "easy"), published_scale("chess", "easy")
+    ((2.5, 64), None)
     """
-    if game not in _CONSTANTS:
-        raise unknown_name("game", game, _CONSTANTS)
-    if mode not in ("easy", "hard"):
-        raise unknown_name("mode", mode, ("easy", "hard"))
-    values = _CONSTANTS[game]
-    return values[:2] if mode == "easy" else values[2:]
+    return _PUBLISHED.get(mode, {}).get(game)
 
 
 def between(value: float, low: float, high: float) -> float:
@@ -57,13 +41,4 @@ def between(value: float, low: float, high: float) -> float:
     >>> between(3.0, 1.0, 5.0)
     0.5
     """
-    return (value - low) / (high - low) if high != low else float("nan")
-
-
-def normalised_score(mean_return: float, game: str, *, mode: str) -> float:
-    """(R - R_min)/(R_max - R_min).
-
-    >>> round(normalised_score(22.89, "fruitbot", mode="easy"), 2)
-    0.72
-    """
-    return between(mean_return, *score_range(game, mode=mode))
+    return (value - low) / (high - low) if high != low else NAN

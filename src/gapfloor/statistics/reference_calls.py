@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,16 +30,14 @@ from gapfloor.statistics.conventions import (
     NO_PAIR,
     PAPER_MARGIN,
     ROUNDING,
-    Call,
     Floats,
-    Ints,
     MarginRule,
     Pair,
     do_not_differ,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.families import holm
+from gapfloor.statistics.families import FamilyCall, holm, holm_divisors, word_of
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
 
 #: With fewer runs a comparison is not tested, unless the plan says otherwise.
@@ -98,37 +97,6 @@ class ReferenceTest:
             for floor, sign in zip(self.floors, (1, -1), strict=True)
         )
         return low, high
-
-
-@dataclass(frozen=True)
-class ReferenceCall:
-    """A comparison's recommended call within its family."""
-
-    test: ReferenceTest
-    call: Call
-    p_holm: float
-    p_tost_holm: float
-    """Holm over the family's equivalence tests."""
-    divisor: int
-    """Holm's divisor at which this row was rejected, or at which the procedure stopped; 0 if not tested."""
-    level: float
-    """The level of its test: alpha / divisor, or less at a look; NaN if not tested."""
-    equivalent_in_family: bool
-    """Whether the row is also called equivalent when the equivalence tests are Holm-adjusted."""
-    family_size: int
-    alpha: float
-    not_tested: str = ""
-    """Why there is no call; empty where there is one."""
-
-    @property
-    def interval(self) -> Pair:
-        """At 1 - level: it excludes zero exactly when the call is above or below; NaN if not tested."""
-        return self.test.interval(alpha=self.level) if self.divisor else NO_PAIR
-
-    @property
-    def confidence(self) -> float:
-        """Confidence of the interval; NaN where nothing was tested."""
-        return 1 - self.alpha / self.divisor if self.divisor else NAN
 
 
 def compare_to_reference(
@@ -209,9 +177,7 @@ def _why_not_tested(
     return ""
 
 
-def call_reference_family(
-    tests: Sequence[ReferenceTest], *, alpha: float = ALPHA
-) -> tuple[ReferenceCall, ...]:
+def call_reference_family(tests: Sequence[ReferenceTest], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
     """The recommended calls of a family, in the order given.
 
     Holm p < alpha: above or below, or not tested where the shape of the runs forbids the call; else TOST p < alpha (not
@@ -220,61 +186,31 @@ def call_reference_family(
     shape = family_shape([test.run_values for test in tests if test.is_tested])
     tests = [_shaped(test, shape) if test.is_tested else test for test in tests]
     p_values = np.array([test.p for test in tests])
-    adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
-    equivalent = holm([test.p_tost for test in tests])
+    found = zip(
+        tests, holm(p_values), holm([test.p_tost for test in tests]), holm_divisors(p_values, alpha=alpha),
+        strict=True,
+    )  # fmt: skip
     size = int(np.count_nonzero(~np.isnan(p_values)))
     return tuple(
-        _call(test, float(p), float(q), int(divisor), size=size, alpha=alpha)
-        for test, p, q, divisor in zip(tests, adjusted, equivalent, divisors, strict=True)
+        _call(test, float(p), float(p_tost), int(divisor), family_size=size, alpha=alpha)
+        for test, p, p_tost, divisor in found
     )
 
 
-def holm_divisors(p_values: npt.ArrayLike, *, alpha: float = ALPHA) -> Ints:
-    """Holm's divisor of each row: p < alpha / divisor exactly for the rejected rows.
-
-    A rejected row has the divisor of its own step; all others have that of the step at which the procedure stopped.
-    NaN rows (not tested) have 0.
-
-    >>> holm_divisors([0.001, 0.2, 0.02, float("nan")]).tolist()
-    [3, 1, 2, 0]
-    """
-    p = np.asarray(p_values, dtype=np.float64)
-    divisors = np.zeros(p.shape, dtype=np.int64)
-    known = np.flatnonzero(~np.isnan(p))
-    if not known.size:
-        return divisors
-    order = known[np.argsort(p[known], kind="stable")]
-    steps = np.arange(order.size, 0, -1)
-    rejected = np.logical_and.accumulate(p[order] < alpha / steps)
-    stopped = max(order.size - int(rejected.sum()), 1)
-    divisors[order] = np.where(rejected, steps, stopped)
-    return divisors
-
-
-def _call(
-    test: ReferenceTest, p_holm: float, p_tost_holm: float, divisor: int, *, size: int, alpha: float
-) -> ReferenceCall:
-    call: Call = "not distinguishable"
-    reason = test.not_tested
-    # Holm's adjusted p and the divisor say the same; the unadjusted p is compared so that rounding cannot part them.
-    if divisor and test.p < alpha / divisor:
-        call, reason = ("above" if test.delta > 0 else "below"), test.doubt
-    elif test.p_tost < alpha:
+def _call(test: ReferenceTest, p_holm: float, p_tost_holm: float, divisor: int, **family: Any) -> FamilyCall:
+    # The unadjusted p is compared, so that rounding cannot part call and interval.
+    level = family["alpha"] / divisor if divisor else NAN
+    call, reason = word_of(test.p, test.delta, ("above", "below"), alpha=level), test.not_tested
+    if is_called := call in ("above", "below"):
+        reason = test.doubt
+    elif test.p_tost < family["alpha"]:
         call = "equivalent"
     if reason:
         call, p_holm, p_tost_holm, divisor = "not tested", NAN, NAN, 0
-    return ReferenceCall(
-        test=test,
-        call=call,
-        p_holm=p_holm,
-        p_tost_holm=p_tost_holm,
-        divisor=divisor,
-        level=alpha / divisor if divisor else NAN,
-        equivalent_in_family=bool(call == "equivalent" and p_tost_holm < alpha),
-        family_size=size,
-        alpha=alpha,
-        not_tested=reason,
-    )
+    return FamilyCall(
+        test=test, call=call, p_holm=p_holm, p_tost_holm=p_tost_holm, divisor=divisor, not_tested=reason,
+        is_withheld=is_called and bool(reason), **family,
+    )  # fmt: skip
 
 
 def _shaped(test: ReferenceTest, shape: FamilyShape) -> ReferenceTest:

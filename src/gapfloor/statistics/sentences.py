@@ -13,13 +13,13 @@ References:
 
 from __future__ import annotations
 
-from gapfloor.statistics.gap_calls import GapCall
+from gapfloor.statistics.families import FamilyCall
 
 #: The floor's own gap is worth a sentence from this share of the runs' gap on.
 FLOOR_SHARE = 0.1
 
 
-def gap_is_established(gap: GapCall) -> bool:
+def gap_is_established(gap: FamilyCall) -> bool:
     """Whether training return exceeds held-out return for new runs on new levels, beyond what the floor shows.
 
     Both slopes must agree (Berger's intersection-union test): the estimated one, and one, which takes out the whole
@@ -45,6 +45,6 @@ def may_say_training_levels_learnt(is_established: bool, *, train: str, test: st
     return is_established and train == "above" and test not in ("above", "not tested")
 
 
-def may_say_played_levels_differ(gap: GapCall) -> bool:
+def may_say_played_levels_differ(gap: FamilyCall) -> bool:
     """Whether the runs score differently on the training and held-out levels that were played (Holm over games)."""
     return bool(gap.p_runs_holm < gap.alpha)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from gapfloor.analysis.checkpoints import Sweep, TrainingCurve, TrainingCurves
 from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.rows import ComparisonRow, ReturnRow
-from gapfloor.analysis.sweep import Sweep
-from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
 from gapfloor.report.figures.build import returns_panel
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
@@ -93,7 +92,7 @@ def sweep_figure(sweep: Sweep) -> FigureSpec:
     returns: list[Shape] = []
     entropies: list[Shape] = []
     for name in level_sets:
-        rows = [row for row in sweep.floor_comparisons if row.level_set == name]
+        rows = sweep.on(name)
         is_filled = name == "test"
         # Moved a little, so that the bars of the two level sets do not cover each other.
         shift = 0.008 * sweep.temperatures[-1] * (-1 if is_filled else 1)
@@ -127,8 +126,7 @@ def training_curves_figure(result: TrainingCurves) -> FigureSpec:
 
 
 def _training_panels(curve: TrainingCurve) -> list[PanelSpec]:
-    held_out = [row for row in curve.floor_comparisons if row.level_set == "test"]
-    training = next(row for row in curve.floor_comparisons if row.level_set == "train")
+    held_out, training = curve.on("test"), curve.on("train")[0]
     logged = [(step / 1e3, mean) for step, mean in curve.in_loop_curve]
     returns: list[Shape] = [_floor_guide(training)]
     if logged:

@@ -25,7 +25,7 @@ from gapfloor.report.findings import (
 from gapfloor.report.source import ReportSource
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.normalised import has_scale, score_range
+from gapfloor.statistics.normalised import published_scale
 from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine
 
@@ -143,8 +143,8 @@ def _references(source: ReportSource, budget: str) -> list[Any]:
     ]
     maxima = {}
     for row in rows:
-        if has_scale(row.game, mode=row.mode):
-            maximum = float(score_range(row.game, mode=row.mode)[1])
+        if scale := published_scale(row.game, row.mode):
+            maximum = float(scale[1])
             maxima[findings.env_of(row), row.budget, row.rule] = replace(
                 row, reference="R_max", floor=maximum, floor_sem=NAN, delta=Estimate(value=row.mean - maximum),
                 decision=replace(row.decision, call="not tested", p_adjusted=NAN),

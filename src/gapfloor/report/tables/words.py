@@ -15,7 +15,7 @@ from gapfloor.report.findings import MERGED, TRAIN, Env, Findings, at_budget
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS
 from gapfloor.report.text_templates import read_tables
-from gapfloor.statistics.normalised import has_scale, score_range
+from gapfloor.statistics.normalised import published_scale
 from gapfloor.tables.cells import count_word, counted
 from gapfloor.tables.column import Text
 from gapfloor.tables.table import RuleLine
@@ -112,10 +112,7 @@ def _floor_episodes(words: Words) -> str:
 def _constants(words: Words) -> str:
     """Where normalisation constants come from: published ones, or the floor and the plan's upper reference."""
     rows = [row for row in words.found if isinstance(row, ScoreRow) and row.game != "mean"]
-    published = [
-        has_scale(row.game, mode=row.mode) and (row.r_min, row.r_max) == score_range(row.game, mode=row.mode)
-        for row in rows
-    ]
+    published = [(row.r_min, row.r_max) == published_scale(row.game, row.mode) for row in rows]
     stated = "the uniform floor of the level set as R_min and the plan's upper reference as R_max"
     if all(published):
         return "the published constants of each game and mode"
