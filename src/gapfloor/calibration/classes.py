@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 from gapfloor.actions.partition import Partition
@@ -70,20 +69,13 @@ class ActionClasses:
         """Each class in words: its plainest action."""
         return tuple(class_name(members, self.action_names) for members in self.partition.classes)
 
-    def differences(self, visited: ActionClasses) -> list[tuple[int, int, int, int]]:
-        """Pairs of actions that are one class on one play alone, and how many states tell them apart in each play.
-
-        One of the two numbers is 0. The paper leaves open whether classes measured on random play also hold in the
-        states that a policy visits.
-        """
-        found = []
-        for first, second in combinations(range(self.partition.n_actions), 2):
-            here, there = (
-                each.settings.states - each.equal_states[first][second] for each in (self, visited)
-            )
-            if (here == 0) != (there == 0):
-                found.append((first, second, here, there))
-        return found
+    @property
+    def class_texts(self) -> tuple[str, ...]:
+        """Each class as its plainest action and the others that are the same, e.g. LEFT = LEFT+UP."""
+        return tuple(
+            " = ".join(dict.fromkeys((name, *(self.action_names[action] for action in members))))
+            for name, members in zip(self.class_names, self.partition.classes, strict=True)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The classes as plain JSON values."""
