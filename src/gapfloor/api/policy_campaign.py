@@ -39,7 +39,7 @@ class WorkSettings:
     store: str | Path | None = None
     """Folder that keeps the cells; what it holds is not played again."""
     progress: Progress | bool | None = None
-    """What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing."""
+    """What hears of episodes and cells. None: a line on a terminal or in a notebook; False: nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

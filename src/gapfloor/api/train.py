@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -60,7 +61,8 @@ def train(
         device: Device for the network. On cuda a run is not repeated byte for byte.
         checkpoint_every: Keep a checkpoint every N updates, for a training curve; 0: none.
         store: Folder that holds the runs.
-        progress: Called after every update. None: a bar on a terminal, lines in a notebook; False: nothing.
+        progress: Called after every update. None: a line on a terminal or in a notebook; False:
+            nothing.
 
     Returns:
         The run's name, checkpoint and number of steps.
@@ -89,10 +91,11 @@ def train(
         is_blind=blind,
     )  # fmt: skip
     is_shown = is_watched() if progress is None else progress is True
-    with TrainingProgress(spec, is_quiet=not is_shown) as shown:
+    with contextlib.closing(TrainingProgress(spec)) as shown:
         return trainer(
             spec, store=Path(store), threads=available_cores() if threads is None else threads, device=device,
-            checkpoint_every=checkpoint_every, observe=progress if callable(progress) else shown.show,
+            checkpoint_every=checkpoint_every,
+            observe=progress if callable(progress) else shown.show if is_shown else None,
         )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapfloor.disk_errors import explain_disk_errors, shortened
-from gapfloor.errors import MissingExtraError, StoreError
+from gapfloor.errors import StoreError
 from gapfloor.lazy import LazyMethod
 from gapfloor.records.atomic import (
     is_root,
@@ -91,9 +91,9 @@ def store_folder(place: str | Path) -> Path:
 class Store:
     """A folder of runs, cells, classes, results and replays: the way to read what was recorded.
 
-    `episodes()` and `cell_records()` give pyarrow tables (`.to_pandas()` makes data frames of them), `query(sql)` asks
-    DuckDB about both, and `cells()` lists the cells with their manifests. `verify()` plays a sample of the episodes
-    again and compares, and `replay()` keeps their frames.
+    `episodes()` and `cell_records()` give pyarrow tables (`.to_pandas()` makes data frames of them), and `cells()`
+    lists the cells with their manifests. `verify()` plays a sample of the episodes again and compares, and `replay()`
+    keeps their frames.
 
     Examples:
         >>> import gapfloor, tempfile
@@ -248,18 +248,6 @@ class Store:
                 self._order = {}
         labels, order = cell.manifest.labels, self._order
         return _rank(labels["game"], order.get("games")), _rank(labels["agent"], order.get("agents"))
-
-    def query(self, sql: str) -> pa.Table:
-        """Ask DuckDB: the tables are `episodes` and `cells`."""
-        try:
-            import duckdb
-        except ImportError:
-            raise MissingExtraError('Queries need DuckDB: pip install "gapfloor[sql]".') from None
-
-        connection = duckdb.connect()
-        connection.register("episodes", self.episodes())
-        connection.register("cells", self.cell_records())
-        return connection.sql(sql).to_arrow_table()
 
 
 def episode_bytes(table: pa.Table) -> bytes:
