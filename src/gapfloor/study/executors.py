@@ -1,17 +1,15 @@
 """Where tasks run: in processes of this machine, or on Ray.
 
-An executor takes tasks and reports how each of them ended. Both executors run the same function, `carry_out`, and
-the bytes that a task writes do not depend on where it ran. Several machines need Ray.
+Both executors run the same function, `carry_out`, and the bytes that a task writes do not depend on where it ran.
+Several machines need Ray.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import os
-from abc import ABC, abstractmethod
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
@@ -24,20 +22,6 @@ from gapfloor.study.model import Study
 from gapfloor.study.ray_authentication import refuse_open_cluster, require_token_here
 from gapfloor.study.tasks import Task, Workplace
 from gapfloor.users_code import full_traceback, in_users_words
-
-#: What is known about a task whose worker is gone.
-LOST = "its worker process exited unexpectedly (killed, out of memory, or its machine was lost)"
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a task ended: `error` is empty when it is done."""
-
-    task: Task
-    error: str = ""
-    details: str = ""
-    is_lost: bool = False
-    """The worker died: nothing is known about the task itself."""
 
 
 def note_name(study: Study) -> str:
@@ -63,50 +47,28 @@ def carry_out(task: Task, workplace: Workplace) -> tuple[str, str]:
 Running = concurrent.futures.Future[tuple[str, str]]
 
 
-class Executor(ABC):
-    """Runs tasks and says how they ended."""
+class Executor(Protocol):
+    """Where tasks run: `carry_out` for each of them."""
 
     capacity: int
-    losses: tuple[type[BaseException], ...]
-    """What a future raises whose worker was lost."""
 
-    def __init__(self) -> None:
-        self._running: dict[Running, Task] = {}
+    @property
+    def losses(self) -> tuple[type[BaseException], ...]:
+        """What a future raises whose worker was lost."""
 
-    @abstractmethod
     def begin(self, task: Task) -> Running:
         """Run `carry_out` somewhere."""
 
-    @abstractmethod
     def close(self) -> None:
         """Stop whatever still runs."""
 
-    def submit(self, task: Task) -> None:
-        """Begin a task."""
-        self._running[self.begin(task)] = task
 
-    def wait(self, seconds: float) -> list[Ending]:
-        """Tasks that ended, after at most `seconds`."""
-        done, _ = concurrent.futures.wait(
-            self._running, timeout=seconds, return_when=concurrent.futures.FIRST_COMPLETED
-        )
-        endings = []
-        for future in done:
-            task = self._running.pop(future)
-            try:
-                endings.append(Ending(task, *future.result()))
-            except self.losses as error:
-                endings.append(Ending(task, LOST, str(error), is_lost=True))
-        return endings
-
-
-class LocalExecutor(Executor):
+class LocalExecutor:
     """A pool of one-thread processes on this machine; a process that dies is replaced."""
 
     losses = (BrokenProcessPool, concurrent.futures.CancelledError)
 
     def __init__(self, workplace: Workplace, *, workers: int) -> None:
-        super().__init__()
         self.capacity, self._workplace = workers, workplace
         self._pool = private_pool(workers)
 
@@ -123,7 +85,7 @@ class LocalExecutor(Executor):
         self._pool.shutdown(wait=True, kill_workers=True)
 
 
-class RayExecutor(Executor):
+class RayExecutor:
     """Tasks on a Ray cluster: one CPU each; the runner begins a lost task again, elsewhere."""
 
     def __init__(
@@ -134,7 +96,6 @@ class RayExecutor(Executor):
         capacity: int | None = None,
         must_authenticate: bool = True,
     ) -> None:
-        super().__init__()
         if address == "local":
             require_token_here()
         try:
