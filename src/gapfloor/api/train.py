@@ -29,7 +29,6 @@ def train(
     train: str | range = "0:200",
     mode: str = "easy",
     budget: str = "",
-    rewards: Literal["raw", "cleanrl"] = "raw",
     entropy_coefficient: float = Hyperparameters.entropy_coefficient,
     precision: Literal["float32", "bf16"] = "float32",
     blind: bool = False,
@@ -53,7 +52,6 @@ def train(
         train: Training levels: START:STOP, a `range` or all.
         mode: ProcGen's distribution mode.
         budget: Label of the training budget, e.g. 8M (default: made from `steps`).
-        rewards: Rewards as the game gives them (raw), or normalised and clipped as in CleanRL (cleanrl).
         entropy_coefficient: Weight of the entropy bonus. It is not in the name of a run: use one store per weight.
         precision: Arithmetic of the network. bf16 gives other weights; processors that have it train 1.4 times as fast.
         blind: Train on black images: a reference for `evaluate`.
@@ -86,7 +84,7 @@ def train(
     spec = TrainingSpec(
         game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(train), budget=budget,
         hyperparameters=Hyperparameters(
-            environments=envs, rewards=rewards, entropy_coefficient=entropy_coefficient, precision=precision
+            environments=envs, entropy_coefficient=entropy_coefficient, precision=precision
         ),
         is_blind=blind,
     )  # fmt: skip

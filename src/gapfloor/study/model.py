@@ -48,7 +48,6 @@ class RunGroup:
     budget: str = ""
     """Label in tables; made from `steps` when empty."""
     environments: int = 16
-    rewards: str = "raw"
     checkpoints: str = ""
     """Folder of trained runs to take instead of training, relative to the study file; empty: train."""
     policies: str | None = None
@@ -150,7 +149,7 @@ class Study(LevelSettings):
                     mode=self.mode or "easy",
                     levels=LevelSet.parse(self.train),
                     budget=group.budget,
-                    hyperparameters=Hyperparameters(environments=group.environments, rewards=group.rewards),
+                    hyperparameters=Hyperparameters(environments=group.environments),
                 ),
             )
             for group in self.runs

@@ -12,9 +12,6 @@ from typing import Any
 
 from gapfloor.errors import UsageError, unknown_name
 
-#: How rewards reach the learner: as they are, or normalised by the discounted return's deviation and clipped.
-REWARD_MODES = ("raw", "cleanrl")
-
 #: Numbers of the network's arithmetic. Weights, losses and the optimiser are float32 under both.
 PRECISIONS = ("float32", "bf16")
 
@@ -51,8 +48,6 @@ class Hyperparameters:
     """Weight of the value loss."""
     max_gradient_norm: float = 0.5
     """Longer gradients are scaled down to this."""
-    rewards: str = "raw"
-    """`raw`, or `cleanrl`: normalised and clipped to between -10 and 10."""
     micro_batch: int = 64
     """Samples whose gradient is computed at once; a minibatch's are summed in order."""
     inference_batch: int = 0
@@ -73,8 +68,6 @@ class Hyperparameters:
             _check(math.isfinite(value) and value >= 0, name, self, "0 or more")
         for name in ("discount", "gae_lambda"):
             _check(0 <= getattr(self, name) <= 1, name, self, "between 0 and 1")
-        if self.rewards not in REWARD_MODES:
-            raise unknown_name("reward mode", self.rewards, REWARD_MODES)
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
         if self.batch % self.minibatches:
@@ -100,7 +93,7 @@ class Hyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, for a header."""
-        values = asdict(self)
+        values = asdict(self) | {"rewards": "raw"}  # the learner gets them as the game gives them
         if self.precision == "float32":
             del values["precision"]  # headers from before there was a choice say nothing
         return values
