@@ -25,8 +25,7 @@ from gapfloor.analysis import analyse
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import load_plan
-from gapfloor.study.costs import estimate
-from gapfloor.study.graph import build_graph
+from gapfloor.study.graph import build_graph, estimate
 from gapfloor.study.model import Study
 from gapfloor.tables.cells import count_word
 from replication_findings import COLUMNS, Evidence, Judged, Seen, State, judge

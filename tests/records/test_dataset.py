@@ -181,7 +181,7 @@ def test_the_temporary_store_of_a_killed_process_goes_with_the_next_start(store,
     script = (
         "import os, pathlib, sys\n"
         "from gapfloor.records.dataset import store_of\n"
-        "from gapfloor.records.temporary_store import open_store\n"
+        "from gapfloor.records.store import open_store\n"
         "store_of(pathlib.Path(sys.argv[1]))\n"
         "with open_store(None):\n    "
     )

@@ -4,8 +4,7 @@ import pytest
 
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.study.costs import estimate
-from gapfloor.study.graph import build_graph
+from gapfloor.study.graph import build_graph, estimate
 from gapfloor.study.model import Study
 from gapfloor.study.survey import report_digest
 

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import step_teller
-from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
 from gapfloor.calibration.class_measurement import measure_classes
-from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
+from gapfloor.calibration.classes import (
+    ActionClasses,
+    CalibrationSettings,
+    classes_path,
+    read_classes,
+    shipped_classes,
+    write_classes,
+)
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_ends, make_spec
 from gapfloor.levels import LevelSet

@@ -1,15 +1,20 @@
-"""Writing, locking and checking the file of an analysis plan: `Plan.init`, `Plan.lock` and `Plan.check`."""
+"""Writing, locking and checking the file of an analysis plan: `Plan.init`, `Plan.lock` and `Plan.check`.
+
+What shows that a lock is its author's is a Git commit that holds the plan, and a signature of the lock.
+"""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.seen_data import count_cells, data_next_to
-from gapfloor.api.plan_evidence import commit_holding, describe_commit, describe_signature
+from gapfloor.audit.reading.git import run_git
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.plan.lock import NO_KEY, Lock, LockedText, add_addendum, load_plan, lock_plan
+from gapfloor.plan.lock import NO_KEY, Lock, LockedText, add_addendum, load_plan, lock_path, lock_plan
 from gapfloor.plan.model import builtin_text, parse_addendum
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.store import DEFAULT_STORE
@@ -18,6 +23,9 @@ from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
+
+#: What a signature is for (`ssh-keygen -Y sign -n gapfloor`), so that a signature of something else does not count.
+NAMESPACE = "gapfloor"
 
 _KEYS = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status", "commit")
 
@@ -217,3 +225,46 @@ def _count_in_store(folder: Path, rules: tuple[str, ...] | None) -> tuple[int, s
     if not any((folder / "cells").glob("*.json")):
         return 0, f"no cells in {folder.name}"
     return count_cells(folder, rules=rules), f"counted in {folder.name}"
+
+
+def commit_holding(path: Path, text: str, revision: str = "HEAD") -> str:
+    """The full hash of this Git revision if it holds this text in this file; otherwise empty."""
+    if not re.fullmatch("HEAD|[0-9a-f]{40}|[0-9a-f]{64}", revision):
+        return ""
+    try:
+        found = run_git(path.parent, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+        held = run_git(path.parent, "cat-file", "blob", f"{revision}:./{path.name}")
+    except (UsageError, OSError, ValueError):  # Git is not installed, or no such folder
+        return ""
+    if found.returncode or held.returncode or held.stdout.decode(errors="replace").split() != text.split():
+        return ""
+    return found.stdout.decode().strip()
+
+
+def describe_commit(path: Path, locked: LockedText) -> str:
+    """Whether the Git commit in the lock holds the plan, as one sentence."""
+    if not locked.commit:
+        return "The lock names no Git commit: the plan was not committed when it was locked."
+    named = f"Git commit {locked.commit[:12]}, which the lock names,"
+    if commit_holding(path, locked.text, locked.commit):
+        return f"{named} holds this plan."
+    return f"{named} is not in this repository or does not hold this plan."
+
+
+def describe_signature(path: Path) -> str:
+    """Whose key signed the lock, as one sentence; a signature that does not fit the lock is refused."""
+    lock = lock_path(path)
+    signature = lock.with_name(f"{lock.name}.sig")
+    if not signature.is_file():
+        return f"Nobody signed the lock; to do so: ssh-keygen -Y sign -n {NAMESPACE} -f YOUR-KEY {lock}"
+    command = ["ssh-keygen", "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signature.resolve())]
+    try:
+        answer = subprocess.run(command, input=lock.read_bytes(), capture_output=True, check=False)
+    except FileNotFoundError:
+        return f"{signature} was not checked, because the program ssh-keygen is not installed."
+    key = re.search(r"SHA256:[\w+/]+", answer.stdout.decode(errors="replace"))
+    if answer.returncode or key is None:
+        raise CheckFailedError(
+            f"{signature} is not a signature of {lock}. Restore both from your history, or sign the lock again."
+        )
+    return f"The lock is signed with the key {key[0]}: compare it with the one that its author published."

@@ -6,11 +6,12 @@ duration, so the same measurement gives the same bytes everywhere. Reading a fil
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 from gapfloor.disk_errors import explain_disk_errors, shortened
 from gapfloor.errors import StoreError
 from gapfloor.lazy import LazyMethod
+from gapfloor.leftovers import temporary_folder
 from gapfloor.records.atomic import (
     is_root,
     remove_leftovers,
@@ -248,6 +250,16 @@ class Store:
                 self._order = {}
         labels, order = cell.manifest.labels, self._order
         return _rank(labels["game"], order.get("games")), _rank(labels["agent"], order.get("agents"))
+
+
+@contextlib.contextmanager
+def open_store(path: str | Path | None) -> Iterator[Store]:
+    """The store at `path`; without a path, a temporary one: its cells are forgotten when the block ends."""
+    if path is not None:
+        yield Store(path)
+        return
+    with temporary_folder("store") as folder:
+        yield Store(folder)
 
 
 def episode_bytes(table: pa.Table) -> bytes:

@@ -16,9 +16,8 @@ from gapfloor.machine import available_cores, check_workers
 from gapfloor.play.campaign import backend_for
 from gapfloor.policies.backends import usual_backend
 from gapfloor.records.store import Store
-from gapfloor.study.costs import CostEstimate, estimate
 from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, note_name
-from gapfloor.study.graph import build_graph
+from gapfloor.study.graph import CostEstimate, build_graph, estimate
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.runner import StudyOutcome, StudyProgress, run_study

@@ -1,13 +1,17 @@
 """Where tasks run: in processes of this machine, or on Ray.
 
 Both executors run the same function, `carry_out`, and the bytes that a task writes do not depend on where it ran.
-Several machines need Ray.
+Several machines need Ray. A cluster that asks for no token runs the code of everyone who can reach it, so it is refused
+(https://docs.ray.io/en/latest/ray-security/token-auth.html; Ray before 2.52 has no authentication).
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import os
+import secrets
+import subprocess
+import sys
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
@@ -19,9 +23,12 @@ from gapfloor.safe_path import safe_path
 from gapfloor.settings import to_table
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.ray_authentication import refuse_open_cluster, require_token_here
 from gapfloor.study.tasks import Task, Workplace
 from gapfloor.users_code import full_traceback, in_users_words
+
+#: Connects as a stranger would: success is what must not happen.
+_CONNECT = "import sys, ray; ray.init(address=sys.argv[1], logging_level='ERROR', log_to_driver=False)"
+_MOST_SECONDS = 120
 
 
 def note_name(study: Study) -> str:
@@ -130,3 +137,32 @@ class RayExecutor:
 
     def close(self) -> None:
         self._ray.shutdown()
+
+
+def refuse_open_cluster(address: str) -> None:
+    """Refuse a cluster that lets a process without a token in.
+
+    The question is put to the cluster itself: what is set here does not say what its nodes check.
+    """
+    stranger = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH_")}
+    stranger |= {"RAY_AUTH_MODE": "disabled", "RAY_NUM_REDIS_GET_RETRIES": "2"}
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-P", "-c", _CONNECT, address], env=stranger, capture_output=True, check=False,
+            timeout=_MOST_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return  # nobody was let in; whether the cluster answers at all is seen when the study connects
+    if asked.returncode == 0:
+        raise UsageError(
+            f"The Ray cluster at {address} asks for no token, so everyone who can reach it can run code on it: start "
+            "its nodes with RAY_AUTH_MODE=token (docs/studies.md), or, if nobody else can reach it, add "
+            "--without-authentication."
+        )
+
+
+def require_token_here() -> None:
+    """Give a cluster that this process starts a token of its own, unless the user has chosen something else."""
+    if "RAY_AUTH_MODE" not in os.environ:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
