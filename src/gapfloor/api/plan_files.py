@@ -17,6 +17,7 @@ from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.plan.lock import NO_KEY, Lock, LockedText, add_addendum, load_plan, lock_path, lock_plan
 from gapfloor.plan.model import builtin_text, parse_addendum
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.dataset import is_dataset
 from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.settings import read_text
 from gapfloor.tables.cells import counted
@@ -105,7 +106,6 @@ def lock_file(
     *,
     addendum: str | Path | None = None,
     store: str | Path | None = None,
-    episodes: str | Path | None = None,
     cells_seen: int | None = None,
 ) -> PlanCheck:
     """Fix a plan: its hash, the time, and how many cells have been seen by now.
@@ -116,8 +116,8 @@ def lock_file(
         path: The plan's file; the lock is written next to it.
         addendum: Lock this addendum (a new rule with its own family) to the plan, which is locked already; the cells of
             its rules are counted.
-        store: Count the cells in this store (default: gapfloor-store, and what lies next to the plan).
-        episodes: Count the cells in this file of episodes instead.
+        store: Count the cells in this store or file of episodes (default: gapfloor-store, and what lies next to the
+            plan).
         cells_seen: State the number of cells seen, for data that lie elsewhere.
 
     Returns:
@@ -144,10 +144,8 @@ def lock_file(
     written = path if addendum is None else Path(addendum)
     text = read_text(written)
     rules = None if addendum is None else parse_addendum(text, source=str(written)).rules
-    count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen, rules=rules)
-    seen: dict[str, Any] = {
-        "cells_seen": count, "seen_in": where, "commit": commit_holding(written, text),
-    }  # fmt: skip
+    count, where = _count_seen(path, store=store, cells_seen=cells_seen, rules=rules)
+    seen: dict[str, Any] = {"cells_seen": count, "seen_in": where, "commit": commit_holding(written, text)}
     lock = lock_plan(path, **seen) if addendum is None else add_addendum(path, written, **seen)
     return _check_of(path, lock)
 
@@ -187,25 +185,24 @@ def _check_of(path: Path, lock: Lock) -> PlanCheck:
 
 
 def _count_seen(
-    plan: Path,
-    *,
-    store: str | Path | None,
-    episodes: str | Path | None,
-    cells_seen: int | None,
-    rules: tuple[str, ...] | None,
+    plan: Path, *, store: str | Path | None, cells_seen: int | None, rules: tuple[str, ...] | None
 ) -> tuple[int, str]:
     """How many cells have been seen, and where they were counted."""
-    if sum(value is not None for value in (store, episodes, cells_seen)) > 1:
-        raise UsageError("Give one of store, episodes and cells_seen, not several.")
+    if store is not None and cells_seen is not None:
+        raise UsageError("Give one of store and cells_seen, not both.")
     # What lies next to the plan has been seen, whatever is declared or counted elsewhere. A store and a file may hold
     # the same cells, so they are not added up.
     folder = Path(DEFAULT_STORE)
     found = data_next_to(plan, folder, rules=rules)
     listed = ", ".join(f"{name} ({counted(n, 'cell')})" for name, n in found.items())
-    if episodes is not None:
-        first, where = count_cells(Path(episodes), rules=rules), f"counted in {Path(episodes).name}"
-    elif store is not None:
-        first, where = _count_in_store(Path(store), rules)
+    if store is not None:
+        source = Path(store)
+        if not source.exists():
+            raise UsageError(f"{source} does not exist: check its path, or state that 0 cells were seen.")
+        is_store = source.is_dir() and not is_dataset(source)
+        is_empty = is_store and not any((source / "cells").glob("*.json"))
+        first = 0 if is_empty else count_cells(source, rules=rules)
+        where = f"{'no cells' if is_empty else 'counted'} in {source.name}"
     elif cells_seen is not None:
         first, where = cells_seen, f"declared {cells_seen}"
     elif found:
@@ -215,16 +212,6 @@ def _count_seen(
     most = max((first, *found.values()))
     is_more = cells_seen is not None or most > first
     return most, where + (f"; next to the plan: {listed}" if listed and is_more else "")
-
-
-def _count_in_store(folder: Path, rules: tuple[str, ...] | None) -> tuple[int, str]:
-    if not folder.is_dir():
-        raise UsageError(
-            f"{folder} is not a folder: check the path of the store, or state that 0 cells were seen."
-        )
-    if not any((folder / "cells").glob("*.json")):
-        return 0, f"no cells in {folder.name}"
-    return count_cells(folder, rules=rules), f"counted in {folder.name}"
 
 
 def commit_holding(path: Path, text: str, revision: str = "HEAD") -> str:

@@ -125,19 +125,11 @@ def measure_cka(
     checkpoints: Sequence[str | Path],
     settings: CkaSettings,
     *,
-    train: LevelSet | None = None,
-    store: str | Path | None = None,
-    tell: Callable[[str], None] = lambda what: None,
+    train: LevelSet | None,
+    store: str | Path | None,
+    tell: Callable[[str], None],
 ) -> CkaMeasurement:
-    """CKA of each checkpoint with its controls.
-
-    Args:
-        checkpoints: `.safetensors` files or runs' folders.
-        settings: geometry, held-out levels, draw and shuffles.
-        train: training levels; None for those of each checkpoint.
-        store: the folder below which files go to `results/cka`; None writes no files.
-        tell: called with a description of each step.
-    """
+    """CKA of each checkpoint (a file, or the folder of a run) with its controls; see `gapfloor.api.cka`."""
     wanted = []
     for name, policy in zip(checkpoints, _load(checkpoints), strict=True):
         header = policy.header
