@@ -71,7 +71,7 @@ LINES = (
     *(line.format("episodes.csv") for line in _TABLE), *_STORE, *_SCAN, *(line.format("plan.toml") for line in _PLAN),
     *_evaluate("onnx:net.onnx"), *_evaluate("sb3:ppo.zip,vecnormalize=stats.npz"), "known-floor starpilot --mode easy",
     "plan init new.toml", "audit ledger --registry --only greedy", "study status study.toml",
-    "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --out out",
+    "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --store out",
     "replay store --games x --level 3 --count 1",
     "plan lock plan.toml --addendum merged.toml --store store", "audit scan repo.git@HEAD",
     f"analyse monitor.csv {_LABELS}", "analyse matrices.npz --label rule=greedy --label level_set=test",

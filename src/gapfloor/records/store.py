@@ -94,8 +94,8 @@ class Store:
     """A folder of runs, cells, classes, results and replays: the way to read what was recorded.
 
     `episodes()` and `cell_records()` give pyarrow tables (`.to_pandas()` makes data frames of them), and `cells()`
-    lists the cells with their manifests. `verify()` plays a sample of the episodes again and compares, and `replay()`
-    keeps their frames.
+    lists the cells with their manifests. `verify()` plays a sample of the episodes again and compares, `replay()` keeps
+    their frames, and `publish(folder)` writes all of it as a dataset.
 
     Examples:
         >>> import gapfloor, tempfile
@@ -110,6 +110,7 @@ class Store:
 
     verify = LazyMethod("gapfloor.api.verify:verify")
     replay = LazyMethod("gapfloor.api.replay:replay")
+    publish = LazyMethod("gapfloor.records.dataset:write_dataset")
 
     def __init__(self, root: str | Path) -> None:
         self.root = store_folder(root)

@@ -53,10 +53,6 @@ class History:
     log: tuple[InLoop, ...]
     notes: tuple[str, ...] = ()
 
-    def in_loop(self, steps: int) -> InLoop | None:
-        """The log's row at a checkpoint."""
-        return next((row for row in self.log if row.steps == steps), None)
-
 
 def read_history(folder: str | Path) -> History:
     """The checkpoints of `history/`, the last one, and the log of a run's folder."""
