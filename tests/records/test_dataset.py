@@ -13,7 +13,7 @@ import gapfloor
 import small_stores
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.errors import StoreError
+from gapfloor.errors import GapfloorError, StoreError
 from gapfloor.plan.model import builtin_text, paper_plan
 from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, store_of, write_dataset
 from gapfloor.records.store import Store, read_episodes
@@ -94,7 +94,7 @@ def test_another_dataset_of_the_same_name_is_another_dataset(store, tmp_path, mo
 @pytest.mark.parametrize("missing", ["store", "plan"])
 def test_a_store_or_plan_that_does_not_exist_gets_one_sentence(store, tmp_path, missing):
     source = tmp_path / "nowhere" if missing == "store" else store.root
-    with pytest.raises(GapfloorError, match="There is no store|does not exist") as stopped:
+    with pytest.raises(GapfloorError, match=r"There is no store|does not exist") as stopped:
         Store(source).publish(tmp_path / "data", plan=tmp_path / "no.toml")
     assert "\n" not in str(stopped.value)
     assert not (tmp_path / "data").exists()
