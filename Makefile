@@ -18,7 +18,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 13) else "make setup needs Python 3.11 or 3.12; this is %d.%d. Use: make PYTHON=python3.11" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) -c constraints.txt -e ".[procgen,train,ray,sql,gymnasium,mujoco,atari,box2d,loaders,hub,docs,dev]"
+	$(INSTALL) -c constraints.txt -e ".[procgen,train,ray,gymnasium,mujoco,atari,box2d,loaders,hub,docs,dev]"
 	$(INSTALL) --no-deps -c constraints.txt $(ENVPOOL) || echo "EnvPool could not be installed: its tests will be skipped."
 	touch $(STAMP)
 

@@ -17,8 +17,7 @@ import torch
 
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.records.atomic import write_atomically
-from gapfloor.training.checkpoint import write_weights
-from gapfloor.training.checkpoint_file import read_checkpoint
+from gapfloor.training.checkpoint import read_checkpoint, write_weights
 
 
 def export_half(run: Path, out: Path) -> Path:

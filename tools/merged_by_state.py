@@ -17,8 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gapfloor.actions.partition import Partition, merged_argmax
-from gapfloor.calibration.class_files import shipped_classes
-from gapfloor.calibration.classes import CalibrationSettings
+from gapfloor.calibration.classes import CalibrationSettings, shipped_classes
 from gapfloor.calibration.cloning import Cloner
 from gapfloor.engines.engine import Engine
 from gapfloor.engines.registry import engine_from_spec, make_spec

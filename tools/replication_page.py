@@ -25,9 +25,8 @@ from gapfloor.analysis import analyse
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import load_plan
-from gapfloor.study.costs import estimate
-from gapfloor.study.graph import build_graph
-from gapfloor.study.model import read_study
+from gapfloor.study.graph import build_graph, estimate
+from gapfloor.study.model import Study
 from gapfloor.tables.cells import count_word
 from replication_findings import COLUMNS, Evidence, Judged, Seen, State, judge
 from replication_tables import build_tables, by_recommended, references
@@ -199,7 +198,7 @@ def state(results: AnalysisResults, words: str) -> str:
     """What has been measured under which plan."""
     lock = load_plan(PLAN).lock
     assert lock is not None
-    study = read_study(STUDY)
+    study = Study.read(STUDY)
     games = results.source.games
     missing = [game for game in study.games if game not in games]
     lines = [
@@ -399,7 +398,7 @@ def calls(paper: dict[str, Any], results: AnalysisResults) -> str:
         "recommended call |\n|---|---|---|---|---|---|\n"
     )
     rows = []
-    for game in read_study(STUDY).games:
+    for game in Study.read(STUDY).games:
         for rule in ("sampled", "greedy"):
             printed = unmask[game]
             ret, floor = printed[rule]["ret"], printed["floor"]
@@ -441,7 +440,7 @@ def costs() -> str:
     )
     rows = []
     for name in ("miniature", "paper-8m", "paper-25m"):
-        study = read_study(ROOT / "studies" / f"{name}.toml")
+        study = Study.read(ROOT / "studies" / f"{name}.toml")
         size = estimate(study)
         longest = max(task.seconds(study) for task in build_graph(study) if task.kind == "train") / 3600
         hours, training = size.total_core_seconds / 3600, size.core_seconds["train"] / 3600

@@ -19,8 +19,7 @@ from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from gapfloor.training.checkpoint import load_agent
-from gapfloor.training.checkpoint_file import read_checkpoint
+from gapfloor.training.checkpoint import load_agent, read_checkpoint
 from gapfloor.training.encoders import build_encoder
 
 AGENTS = Path(__file__).parents[2] / "agents"

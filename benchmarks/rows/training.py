@@ -43,7 +43,7 @@ def _training(precision: str, options: argparse.Namespace) -> Contest:
     ]  # fmt: skip
     ours = [
         sys.executable, "-c", "import json, sys, gapfloor; gapfloor.train('starpilot', **json.loads(sys.argv[1]))",
-        json.dumps({"train": "all", "rewards": "cleanrl", "steps": steps, "threads": available_cores(),
+        json.dumps({"train": "all", "steps": steps, "threads": available_cores(),
                     "precision": precision, "store": "."}),
     ]  # fmt: skip
     return Contest(

@@ -20,7 +20,7 @@ OLD_NAMES = {
     "engines_check": ("gapfloor.api.doctor:doctor", "doctor(game)"),
     "engines_list": ("gapfloor.api.doctor:doctor", "doctor()"),
     "known_floors": ("gapfloor.api.known_floor:known_floor", "known_floor"),
-    "load_policy": ("gapfloor.api.load_policy:load_policy", "api.load_policy.load_policy"),
+    "load_policy": ("gapfloor.old_names:_load_policy", "play.candidate.policy_source(policy).load()"),
     "measure_floor": ("gapfloor.api.floor:floor", "floor"),
     "plan_addendum": ("gapfloor.old_names:_lock_addendum", "Plan.lock(plan,addendum=...)"),
     "plan_check": ("gapfloor.api.plan_files:check_plan", "Plan.check"),
@@ -36,6 +36,8 @@ OLD_NAMES = {
 #: Arguments that have another name now, by the old name of their function.
 _OLD_ARGUMENTS = {
     "measure_floor": {"reference": "references"},
+    "plan_addendum": {"episodes": "store"},
+    "plan_lock": {"episodes": "store"},
     "replay": {"allowed": "allow"},
     "verify_store": {"allowed": "allow"},
 }
@@ -60,6 +62,10 @@ def old_name(name: str) -> Callable[..., Any]:
         return function(*arguments, **{renamed.get(each, each): value for each, value in named.items()})
 
     return call
+
+
+def _load_policy(source: Any, *, device: str = "cpu") -> Any:
+    return resolve("gapfloor.play.candidate:policy_source")(source, device=device).load()
 
 
 def _lock_addendum(path: Any, addendum: Any, **settings: Any) -> Any:

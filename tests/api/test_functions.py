@@ -41,7 +41,7 @@ def test_levels_without_a_twin_do_not_leak():
 def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file, not a folder"):
-        check_levels("bigfish", out=tmp_path / "file")
+        check_levels("bigfish", store=tmp_path / "file")
 
 
 def test_one_draw_and_a_range_of_levels_mean_what_they_say():

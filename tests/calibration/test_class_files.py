@@ -13,8 +13,7 @@ from gapfloor.calibration import (
     shipped_classes,
     write_classes,
 )
-from gapfloor.calibration.class_files import classes_path
-from gapfloor.calibration.classes import class_name
+from gapfloor.calibration.classes import class_name, classes_path
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen import GAMES
 from gapfloor.errors import StoreError, UsageError

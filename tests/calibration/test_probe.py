@@ -8,7 +8,7 @@ import pytest
 import small_policies
 from gapfloor.actions import Partition, entropy, merged_entropy
 from gapfloor.actions.spaces import Discrete
-from gapfloor.calibration.class_files import shipped_classes
+from gapfloor.calibration.classes import shipped_classes
 from gapfloor.calibration.probe import ProbeObserver, ProbeSettings, position_hash
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.levels import LevelSet

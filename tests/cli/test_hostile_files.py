@@ -16,7 +16,7 @@ from command_line import run
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.plan.model import parse_plan
 from gapfloor.settings import parse_toml
-from gapfloor.study.model import read_study
+from gapfloor.study.model import Study
 
 ROOT = Path(__file__).parents[2]
 STUDY = (ROOT / "studies" / "demo.toml").read_text().replace("../agents", str(ROOT / "agents"))
@@ -91,7 +91,7 @@ def test_a_plan_with_any_value_is_read_or_refused(line: int, value: Any) -> None
 def test_a_study_with_any_value_is_read_or_refused(tmp_path: Path, line: int, value: Any) -> None:
     path = tmp_path / "study.toml"
     path.write_text(changed(STUDY, line, value), encoding="utf-8", errors="surrogatepass")
-    read_or_refuse(lambda: read_study(path))
+    read_or_refuse(lambda: Study.read(path))
 
 
 @BOUNDED
@@ -101,7 +101,7 @@ def test_a_damaged_study_or_plan_is_read_or_refused(
 ) -> None:
     path = tmp_path / "study.toml"
     path.write_bytes(mutated(text, places))
-    read_or_refuse(lambda: read_study(path))
+    read_or_refuse(lambda: Study.read(path))
 
 
 HOSTILE = {

@@ -44,8 +44,8 @@ def test_a_large_number_is_read_as_people_write_it(text: str, number: int) -> No
         ("compare nowhere elsewhere", "There is no store or file at nowhere."),
         ("plan lock .", ". is a folder: give a regular file."),
         ("audit ledger --registry --out .", ". is a folder: give the name of a file."),
-        ("levels nothing --out new --store other", "Unknown game 'nothing'"),
-        ("levels maze --train 0:0 --out new", "The level set '0:0' is empty"),
+        ("levels nothing --store other", "Unknown game 'nothing'"),
+        ("levels maze --train 0:0 --store new", "The level set '0:0' is empty"),
         (
             "analyse t.csv --columns agent=algo --columns game=env",
             "--columns was given twice: give it once, with commas",

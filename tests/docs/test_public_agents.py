@@ -12,8 +12,7 @@ import torch
 
 import public_agents
 from command_line import parse
-from gapfloor.training.checkpoint import load_agent
-from gapfloor.training.checkpoint_file import read_checkpoint
+from gapfloor.training.checkpoint import load_agent, read_checkpoint
 
 STUDY = """
 [evaluation]

@@ -9,7 +9,7 @@ import gapfloor
 import replication_findings as findings
 import replication_page as page
 from gapfloor.plan.lock import load_plan
-from gapfloor.study.model import read_study
+from gapfloor.study.model import Study
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,7 +81,7 @@ def test_the_cost_table_counts_the_cells_that_the_dataset_has():
 
 @pytest.mark.parametrize("name", ["paper-8m", "paper-25m"])
 def test_the_papers_own_studies_have_a_locked_plan_and_cka(name):
-    study = read_study(ROOT / "studies" / f"{name}.toml")
+    study = Study.read(ROOT / "studies" / f"{name}.toml")
     assert study.cka
     lock = load_plan(study.plan_path).lock
     assert (lock.plan.cells_seen, [each.name for each in lock.addenda]) == (0, ["merged argmax"])

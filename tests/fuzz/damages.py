@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from fuzz.mutations import mutant, mutate_json, mutate_safetensors
 from gapfloor.records.manifest import content_key
-from gapfloor.training.checkpoint_file import hash_header
+from gapfloor.training.checkpoint import hash_header
 
 #: Settings of git that start a program when a command of git believes them.
 _GIT_SETTINGS = (

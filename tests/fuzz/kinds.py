@@ -30,7 +30,7 @@ class Kind:
 _PLAYED = "--rules greedy --draws 0 --episodes 1 --slots 1 --train none --workers 1 --budget 1 --seeds 1 -q --store out"
 _TABLE = (
     "analyse {}", "power {}", "analyse {} --plan alone.toml", "compare {} --agents a,b",
-    "plan lock alone.toml --episodes {}", "analyse {} --out out",
+    "plan lock alone.toml --store {}", "analyse {} --out out",
     "report {} --out out --formats md,csv,card",
 )  # fmt: skip
 _STORE = (
@@ -40,7 +40,7 @@ _STORE = (
     "floor fuzz.tiny:Vectors --draws 0 --episodes 4 --slots 2 --workers 1 --store store -q",
 )  # fmt: skip
 _PLAN = (
-    "plan check {0}", "plan lock {0} --episodes episodes.csv", "analyse episodes.csv --plan {0}",
+    "plan check {0}", "plan lock {0} --store episodes.csv", "analyse episodes.csv --plan {0}",
     "power --delta 1 --sem 0.3 --runs 5 --family 2 --plan {0}",
 )  # fmt: skip
 _SCAN = ("audit scan repo", "audit scan repo --out out.sarif", 'audit scan repo --entry "python evaluate.py"')
@@ -71,7 +71,7 @@ LINES = (
     *(line.format("episodes.csv") for line in _TABLE), *_STORE, *_SCAN, *(line.format("plan.toml") for line in _PLAN),
     *_evaluate("onnx:net.onnx"), *_evaluate("sb3:ppo.zip,vecnormalize=stats.npz"), "known-floor starpilot --mode easy",
     "plan init new.toml", "audit ledger --registry --only greedy", "study status study.toml",
-    "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --out out",
+    "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --store out",
     "replay store --games x --level 3 --count 1",
     "plan lock plan.toml --addendum merged.toml --store store", "audit scan repo.git@HEAD",
     f"analyse monitor.csv {_LABELS}", "analyse matrices.npz --label rule=greedy --label level_set=test",

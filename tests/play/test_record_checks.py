@@ -24,7 +24,7 @@ def test_a_cell_with_a_probe_gives_its_record_again(tmp_path):
 
 
 def _classes(store):
-    from gapfloor.calibration.class_files import load_classes
+    from gapfloor.calibration.classes import load_classes
 
     spec = spec_of(Store(store).cells()[0])
     return load_classes(store, spec.engine).labels

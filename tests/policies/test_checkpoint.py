@@ -14,8 +14,7 @@ from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
 from gapfloor.policies.policy import Policy
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import hash_contents, write_checkpoint
-from gapfloor.training.checkpoint_file import FORMAT, hash_header, read_header
+from gapfloor.training.checkpoint import FORMAT, hash_contents, hash_header, read_header, write_checkpoint
 
 HEADER = {
     "game": "miner", "mode": "easy", "levels": "0:200", "encoder": "fpn", "seed": 4, "steps": 4096, "budget": "8M",

@@ -15,8 +15,7 @@ from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
 from gapfloor.policies.encoder_graphs import agent_graph
 from gapfloor.policies.graph import GraphPolicy
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import hash_contents, load_agent, write_checkpoint
-from gapfloor.training.checkpoint_file import read_checkpoint
+from gapfloor.training.checkpoint import hash_contents, load_agent, read_checkpoint, write_checkpoint
 from gapfloor.training.encoders import encoder_names
 
 AGENTS = sorted(Path("agents").glob("*/checkpoint.safetensors"))

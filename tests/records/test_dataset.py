@@ -13,9 +13,9 @@ import gapfloor
 import small_stores
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.errors import StoreError
+from gapfloor.errors import GapfloorError, StoreError
 from gapfloor.plan.model import builtin_text, paper_plan
-from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, main, store_of, write_dataset
+from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, store_of, write_dataset
 from gapfloor.records.store import Store, read_episodes
 
 pytestmark = pytest.mark.fast
@@ -44,7 +44,7 @@ def test_a_dataset_holds_the_cells_of_its_store_byte_for_byte(store, tmp_path):
 
 
 def test_the_analysis_of_a_dataset_is_that_of_its_store_with_the_times_of_its_cells(store, tmp_path):
-    main([str(store.root), "--out", str(tmp_path / "data")])
+    store.publish(tmp_path / "data")
     assert analyse(tmp_path / "data").to_dict() == analyse(store.root).to_dict()
     times = read_inputs(tmp_path / "data").stored_at
     assert len(times) == 6
@@ -92,14 +92,11 @@ def test_another_dataset_of_the_same_name_is_another_dataset(store, tmp_path, mo
 
 
 @pytest.mark.parametrize("missing", ["store", "plan"])
-def test_a_store_or_plan_that_does_not_exist_gets_one_sentence_and_exit_code_2(
-    store, tmp_path, capsys, missing
-):
+def test_a_store_or_plan_that_does_not_exist_gets_one_sentence(store, tmp_path, missing):
     source = tmp_path / "nowhere" if missing == "store" else store.root
-    with pytest.raises(SystemExit) as stopped:
-        main([str(source), "--out", str(tmp_path / "data"), "--plan", str(tmp_path / "no.toml")])
-    assert stopped.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(GapfloorError, match=r"There is no store|does not exist") as stopped:
+        Store(source).publish(tmp_path / "data", plan=tmp_path / "no.toml")
+    assert "\n" not in str(stopped.value)
     assert not (tmp_path / "data").exists()
 
 
@@ -181,7 +178,7 @@ def test_the_temporary_store_of_a_killed_process_goes_with_the_next_start(store,
     script = (
         "import os, pathlib, sys\n"
         "from gapfloor.records.dataset import store_of\n"
-        "from gapfloor.records.temporary_store import open_store\n"
+        "from gapfloor.records.store import open_store\n"
         "store_of(pathlib.Path(sys.argv[1]))\n"
         "with open_store(None):\n    "
     )

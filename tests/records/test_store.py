@@ -65,16 +65,20 @@ def test_episodes_without_a_manifest_are_not_a_cell(store):
 
 
 def test_duckdb_reads_all_cells_as_one_table(store):
+    import duckdb
+
     write(store)
     write(store, "two", level_set="test", content={"levels": "1000:1100"})
-    answer = store.query(
+    episodes, cells = store.episodes(), store.cell_records()  # DuckDB finds them by their names
+    answer = duckdb.sql(
         "select level_set, count(*) as n, avg(episode_return) as mean from episodes group by all order by 1"
     )
-    assert answer.to_pylist() == [
+    assert answer.to_arrow_table().to_pylist() == [
         {"level_set": "test", "n": 2, "mean": 5.0},
         {"level_set": "train", "n": 2, "mean": 5.0},
     ]
-    assert store.query("select count(*) as n from cells").to_pylist() == [{"n": 2}]
+    assert duckdb.sql("select count(*) from cells").fetchall() == [(2,)]
+    assert episodes.num_rows == 2 * cells.num_rows
 
 
 def test_the_parquet_files_alone_are_one_table_too(store):

@@ -5,7 +5,7 @@ import pytest
 
 import small_stores
 from gapfloor.records.episode_sample import EpisodeSample
-from gapfloor.records.temporary_store import open_store
+from gapfloor.records.store import open_store
 
 pytestmark = pytest.mark.fast
 

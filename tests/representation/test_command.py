@@ -137,8 +137,7 @@ def test_a_mistake_in_python_is_one_sentence_too(runs, tmp_path, settings, messa
 
 def test_two_different_checkpoints_of_one_name_are_refused(capsys, runs, tmp_path, monkeypatch):
     from gapfloor.training.agent import make_agent
-    from gapfloor.training.checkpoint import write_checkpoint
-    from gapfloor.training.checkpoint_file import read_header
+    from gapfloor.training.checkpoint import read_header, write_checkpoint
 
     monkeypatch.chdir(tmp_path)
     header = read_header(runs[0] / "checkpoint.safetensors")

@@ -8,7 +8,7 @@ from gapfloor.engines.procgen import make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.policies.load import PolicySource
-from gapfloor.representation import Geometry, linear_cka, record_play
+from gapfloor.representation import Geometry, encode, linear_cka, record_play
 
 TRAIN = LevelSet(0, 200)
 
@@ -56,9 +56,9 @@ def test_the_same_recording_is_the_same_and_another_draw_policy_or_level_set_is_
 
 def test_two_encoders_are_compared_on_one_recording(runs):
     one, other = (PolicySource(str(run), backend="torch").load() for run in runs)
-    recording = record("4x4", policy=one)
-    assert linear_cka(recording.features(one), recording.features(one)) == pytest.approx(1)
-    assert linear_cka(recording.features(one), recording.features(other)) < 1
+    seen = record("4x4", policy=one).observations
+    assert linear_cka(encode(one, seen), encode(one, seen)) == pytest.approx(1)
+    assert linear_cka(encode(one, seen), encode(other, seen)) < 1
 
 
 def test_policies_with_state_are_refused():

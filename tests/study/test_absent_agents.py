@@ -8,7 +8,7 @@ import pytest
 from command_line import run
 from gapfloor.errors import UsageError
 from gapfloor.study.graph import build_graph
-from gapfloor.study.model import read_study
+from gapfloor.study.model import Study
 
 AGENTS = Path(__file__).parents[2] / "agents"
 STUDY = """
@@ -67,14 +67,14 @@ def test_what_can_be_done_is_done_and_the_missing_agent_is_named(study, capsys):
 def test_a_folder_without_any_of_the_agents_is_refused(study):
     shutil.rmtree(study.parent / "agents")
     with pytest.raises(UsageError, match="is missing from agents, and so are all others"):
-        read_study(study)
+        Study.read(study)
 
 
 @pytest.mark.fast
 def test_a_reference_by_game_is_left_out_where_its_run_does_not_exist(study):
     text = study.read_text().replace('["uniform"]', '["uniform", "blind:agents/{game}-easy-impala-100k-s1"]')
     study.write_text(text)
-    floors = [task.name for task in build_graph(read_study(study)) if task.kind == "floor"]
+    floors = [task.name for task in build_graph(Study.read(study)) if task.kind == "floor"]
     assert [name for name in floors if "blind" in name] == [
         "floor starpilot blind:agents/{game}-easy-impala-100k-s1"
     ]
@@ -85,12 +85,12 @@ def test_a_reference_that_exists_for_no_game_is_refused(study):
     text = study.read_text().replace('["uniform"]', '["uniform", "blind:agents/{game}-gone"]')
     study.write_text(text)
     with pytest.raises(UsageError, match="exists for none of the games"):
-        read_study(study)
+        Study.read(study)
 
 
 @pytest.mark.fast
 def test_cka_is_a_task_per_game_before_the_report(study):
     study.write_text(study.read_text().replace("replays = 0", "replays = 0\ncka = true"))
-    tasks = {task.name: task for task in build_graph(read_study(study))}
+    tasks = {task.name: task for task in build_graph(Study.read(study))}
     assert tasks["cka starpilot"].needs == ("train starpilot-easy-impala-100k-s1",)
     assert "cka starpilot" in tasks["report"].needs

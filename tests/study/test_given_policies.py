@@ -10,7 +10,7 @@ from command_line import GAPFLOOR
 from gapfloor.errors import UsageError
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
-from gapfloor.study.model import read_study
+from gapfloor.study.model import Study
 from gapfloor.study.runner import StudyProgress
 
 STUDY = """
@@ -87,7 +87,7 @@ def test_a_policy_file_is_found_next_to_the_study_file(tmp_path, line, path, opt
     (tmp_path / "study.toml").write_text(
         STUDY.replace("leaning:policy_{seed}", line).replace("[1, 2]", "[1]")
     )
-    (found,) = read_study(tmp_path / "study.toml").given_runs("gym:CartPole-v1")
+    (found,) = Study.read(tmp_path / "study.toml").given_runs("gym:CartPole-v1")
     assert found[0] == "CartPole-v1-default-leaning-s1"
     spec = PolicySource.named(found[1].policy).spec
     assert spec.path == (tmp_path.resolve() / path if path else Path(line.partition(":")[2]))
@@ -98,13 +98,13 @@ def test_a_policy_file_is_found_next_to_the_study_file(tmp_path, line, path, opt
 def test_only_games_of_procgen_are_trained(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY.replace('policies = "leaning:policy_{seed}"', "steps = 8192"))
     with pytest.raises(UsageError, match=r"gym:CartPole-v1 is not a game of ProcGen.*name its `policies`"):
-        read_study(tmp_path / "study.toml")
+        Study.read(tmp_path / "study.toml")
 
 
 @pytest.mark.fast
 def test_the_first_task_alone_does_not_decide_the_time_left(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
-    progress = StudyProgress(read_study(tmp_path / "study.toml"), is_quiet=True, workers=2)
+    progress = StudyProgress(Study.read(tmp_path / "study.toml"), is_quiet=True, workers=2)
     progress._total, progress._left = (
         60.0,
         59.9,

@@ -53,19 +53,22 @@ def count(event, arguments):
                 os._exit(9)
             changes.append(os.path.relpath(os.fsdecode(path), store))
 import gapfloor
-from gapfloor.study.executors import Ending, carry_out
+from concurrent.futures import Future
+from gapfloor.study import commands
+from gapfloor.study.executors import carry_out
 class Here:
-    capacity = 1
-    def __init__(self, workplace):
-        self.workplace, self.tasks = workplace, []
-    def submit(self, task):
-        self.tasks.append(task)
-    def wait(self, seconds):
-        return [Ending(task, *carry_out(task, self.workplace)) for task in [self.tasks.pop(0)]]
+    capacity, losses = 1, ()
+    def __init__(self, workplace, workers):
+        self.workplace = workplace
+    def begin(self, task):
+        done = Future()
+        done.set_result(carry_out(task, self.workplace))
+        return done
     def close(self):
         pass
+commands.LocalExecutor = Here
 sys.addaudithook(count)
-outcome = gapfloor.Study.read("study.toml").run(store=store, executor=Here, progress=False)
+outcome = gapfloor.Study.read("study.toml").run(store=store, progress=False)
 assert not outcome.failed, outcome.failed
 print(json.dumps(changes))
 """

@@ -4,9 +4,8 @@ import pytest
 
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.study.costs import estimate
-from gapfloor.study.graph import build_graph
-from gapfloor.study.model import read_study
+from gapfloor.study.graph import build_graph, estimate
+from gapfloor.study.model import Study
 from gapfloor.study.survey import report_digest
 
 pytestmark = pytest.mark.fast
@@ -25,19 +24,19 @@ steps = 8192
 def study_of(tmp_path, text):
     path = tmp_path / "study.toml"
     path.write_text(text)
-    return read_study(path)
+    return Study.read(path)
 
 
 @pytest.mark.parametrize(
     ("name", "runs", "cells", "addendum"), [("paper-8m", 48, 576, 288), ("paper-25m", 36, 432, 0)]
 )
 def test_the_papers_studies_have_the_papers_size(name, runs, cells, addendum):
-    size = estimate(read_study(STUDIES / f"{name}.toml"))
+    size = estimate(Study.read(STUDIES / f"{name}.toml"))
     assert (size.n_runs, size.n_cells, size.n_addendum_cells) == (runs, cells, addendum)
 
 
 def test_no_number_of_cores_makes_a_study_shorter_than_its_longest_run():
-    size = estimate(study := read_study(STUDIES / "paper-8m.toml"))
+    size = estimate(study := Study.read(STUDIES / "paper-8m.toml"))
     longest = max(task.seconds(study) for task in build_graph(study) if task.kind == "train")
     assert size.seconds_on(1) == size.total_core_seconds
     assert size.seconds_on(2) == size.total_core_seconds / 2
@@ -48,7 +47,7 @@ def test_the_papers_updates_are_1953_and_381():
     updates = {
         spec.n_updates
         for name in ("paper-8m", "paper-25m")
-        for _, spec in read_study(STUDIES / f"{name}.toml").training_specs()
+        for _, spec in Study.read(STUDIES / f"{name}.toml").training_specs()
     }
     assert updates == {1953, 381}
 

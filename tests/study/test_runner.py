@@ -1,8 +1,10 @@
+import concurrent.futures
+import threading
+
 import pytest
 
-from gapfloor.study.executors import Ending
 from gapfloor.study.journal import TaskJournal
-from gapfloor.study.runner import StudyOutcome, StudyProgress, _Schedule
+from gapfloor.study.runner import StudyOutcome, StudyProgress, do_tasks
 from gapfloor.study.tasks import Task
 
 pytestmark = pytest.mark.fast
@@ -28,36 +30,45 @@ GRAPH = [
 ]
 
 
+class WorkerGone(Exception): ...
+
+
 class Scripted:
-    """Ends each task as the script says, one ending an attempt, in the order of submission."""
+    """Ends each task as the script says, one ending an attempt, a moment after it began."""
+
+    losses = (WorkerGone,)
 
     def __init__(self, script, capacity=2):
         self.capacity = capacity
         self.script = {name: list(endings) for name, endings in script.items()}
-        self.running, self.begun = [], []
+        self.running, self.begun = 0, []
 
-    def submit(self, task):
-        assert len(self.running) < self.capacity
-        self.running.append(task)
+    def begin(self, task):
+        assert self.running < self.capacity
+        self.running += 1
         self.begun.append(task.name)
-
-    def wait(self, seconds):
-        task = self.running.pop(0)
         error = self.script.get(task.name, [""]).pop(0) if self.script.get(task.name) else ""
-        return [Ending(task, error, f"log of {task.name}", is_lost=error == "lost")]
+        future = concurrent.futures.Future()
+        threading.Timer(0.01, self.end, (future, error, f"log of {task.name}")).start()
+        return future
 
-    def close(self): ...
+    def end(self, future, error, details):
+        self.running -= 1
+        if error == "lost":
+            future.set_exception(WorkerGone(details))
+        else:
+            future.set_result((error, details))
 
 
 class Deaf:
-    def ended(self, ending, *, again): ...
+    def ended(self, task, error, *, again): ...
 
 
 def run(tmp_path, script, done=()):
     executor = Scripted(script)
     todo = [task for task in GRAPH if task.name not in done]
     outcome = StudyOutcome(done=list(done))
-    _Schedule(todo, outcome, executor, Deaf(), TaskJournal(tmp_path)).run()
+    do_tasks(todo, outcome, executor=executor, progress=Deaf(), journal=TaskJournal(tmp_path))
     return outcome, executor
 
 

@@ -8,7 +8,7 @@ import pytest
 from command_line import run
 from gapfloor.records.store import Store
 from gapfloor.study.graph import build_graph
-from gapfloor.study.model import read_study
+from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import FloorTask, Workplace
 
@@ -46,7 +46,7 @@ def small_study(folder, *, test="100:104"):
     file = folder / "study.toml"
     settings = "[evaluation]\ndraws = [0]\nepisodes = 4\nslots = 4\n"
     file.write_text(f'train = "0:4"\ntest = "{test}"\n{STUDY.format(steps=100_000)}{settings}')
-    return read_study(file)
+    return Study.read(file)
 
 
 def task_of(study, kind):

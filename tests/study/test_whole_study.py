@@ -154,7 +154,7 @@ from gapfloor.study import executors
 from gapfloor.study.tasks import CalibrateTask, FloorTask
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.runner import StudyOutcome, _Schedule
+from gapfloor.study.runner import LOST, StudyOutcome, do_tasks
 from pathlib import Path
 
 study, store, address, told = sys.argv[1:]
@@ -170,8 +170,8 @@ def tell(*words):  # into a file: Ray prints lines of its own between and into o
 
 
 class Listener:
-    def ended(self, ending, again):
-        tell(ending.task.name, bool(ending.error), ending.is_lost, again)
+    def ended(self, task, error, again):
+        tell(task.name, bool(error), error == LOST, again)
 
 
 def carry_out(task, workplace, sound=executors.carry_out):
@@ -182,7 +182,7 @@ executors.carry_out = carry_out
 workplace = executors.Workplace(Study.read(study), Path(store))
 executor = executors.RayExecutor(workplace, address=address)
 outcome = StudyOutcome()
-_Schedule(tasks, outcome, executor, Listener(), TaskJournal(Path(store))).run()
+do_tasks(tasks, outcome, executor=executor, progress=Listener(), journal=TaskJournal(Path(store)))
 tell("failed", sorted(outcome.failed), "done", outcome.done)
 """
 

@@ -40,8 +40,8 @@ def main() -> None:
         if tick.row.iteration == kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # Dodgeball is the game whose slots remember most, cleanrl the rewards that carry state of their own.
-    spec = small_spec(game="dodgeball", encoder="fpn", rewards="cleanrl")
+    # Dodgeball is the game whose slots remember most.
+    spec = small_spec(game="dodgeball", encoder="fpn")
     train_small(store, spec=spec, threads=threads, observe=observe)
 
 

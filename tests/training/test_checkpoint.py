@@ -16,8 +16,14 @@ from safetensors.torch import load_file, save_file
 
 from gapfloor.errors import PolicyError
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import hash_contents, load_agent, write_checkpoint
-from gapfloor.training.checkpoint_file import read_checkpoint, read_header, seal_header
+from gapfloor.training.checkpoint import (
+    hash_contents,
+    hash_header,
+    load_agent,
+    read_checkpoint,
+    read_header,
+    write_checkpoint,
+)
 
 HEADER: dict[str, Any] = {
     "game": "starpilot", "mode": "easy", "levels": "0:200", "encoder": "impoola", "seed": 1, "steps": 64,
@@ -34,7 +40,8 @@ def path(tmp_path: Path) -> Path:
 
 def rewrite(path: Path, tensors: dict[str, torch.Tensor], **changes: Any) -> None:
     """Write other tensors or fields, with the header's hash made to fit."""
-    header = seal_header({**read_header(path), **changes})
+    header = {**read_header(path), **changes}
+    header["header_hash"] = hash_header(header)
     save_file(tensors, path, metadata={"gapfloor": json.dumps(header)})
 
 

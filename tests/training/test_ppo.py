@@ -208,7 +208,7 @@ def test_a_rollout_counts_the_engines_episodes_and_rewards() -> None:
     levels, workers = LevelSet(0, 200), ThreadPoolExecutor(1)
     engine = ProcgenEngine("starpilot", slots=4, levels=levels, draw=1)
     agent = make_agent("impoola", observation_shape=engine.observation_shape, n_actions=15, seed=1)
-    position = Position.start(engine, rewards="raw")
+    position = Position.start(engine)
     rollout = Rollout.allocate(hyper, engine.observation_shape)
     collect_rollout(
         agent, engine, position, rollout, hyper=hyper, actions=np.random.default_rng(3), workers=workers

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gapfloor.training.checkpoint_file import read_checkpoint, read_header
+from gapfloor.training.checkpoint import read_checkpoint, read_header
 
 WITHOUT_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 

@@ -9,7 +9,7 @@ import pytest
 
 from command_line import exit_code
 from gapfloor.records.store import Store
-from gapfloor.training.checkpoint_file import read_header
+from gapfloor.training.checkpoint import read_header
 
 
 def run(*arguments: str, command: str = "train") -> int:

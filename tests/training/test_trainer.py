@@ -24,7 +24,7 @@ from gapfloor.process_identity import this_place
 from gapfloor.records.atomic import PARTIAL
 from gapfloor.records.run_identity import read_run_identity
 from gapfloor.training import trainer
-from gapfloor.training.checkpoint_file import read_checkpoint, read_header
+from gapfloor.training.checkpoint import read_checkpoint, read_header
 from gapfloor.training.trainer import Tick
 
 SCRIPT = Path(__file__).parent / "small_run.py"

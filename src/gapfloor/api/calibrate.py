@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import step_teller
-from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
 from gapfloor.calibration.class_measurement import measure_classes
-from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
-from gapfloor.calibration.matrix import LEGEND, matrix_text
-from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.calibration.classes import (
+    ActionClasses,
+    CalibrationSettings,
+    classes_path,
+    read_classes,
+    shipped_classes,
+    write_classes,
+)
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_ends, make_spec
 from gapfloor.levels import LevelSet
@@ -20,7 +24,9 @@ from gapfloor.levels.draws import check_draw
 from gapfloor.machine import check_workers
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
-from gapfloor.tables.readable import ReportResult
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -30,65 +36,47 @@ class GameCalibration:
     random: ActionClasses
     visited: ActionClasses | None
     """The classes on the states that the policy visits."""
-    note: str
-    """Where the classes are kept, or why the store keeps its own."""
 
     @property
     def shipped(self) -> ActionClasses | None:
         """The classes that come with gapfloor; None for other engines, modes and options."""
-        if self.random.engine.options:
-            return None
-        return shipped_classes(self.random.engine.game, self.random.engine.mode)
+        engine = self.random.engine
+        return None if engine.options else shipped_classes(engine.game, engine.mode)
 
-    def __str__(self) -> str:
-        """Classes, the matrix of differences and, if a policy was named, what its own play changes."""
-        lines = [_classes_text(self.random, played_by="random play")]
-        if self.random.engine.engine == PROCGEN.name:
-            lines.append(self._shipped_text())
-        if self.visited is not None:
-            lines.append(_classes_text(self.visited, played_by="the policy's own play"))
-            names, pairs = self.random.action_names, self.random.differences(self.visited)
-            if not pairs:
-                lines.append("Both give the same classes.")
-            for first, second, on_random, on_visited in pairs:
-                one = "random play" if on_random == 0 else "the policy's own play"
-                lines.append(
-                    f"{names[first]} and {names[second]} are one class on {one}, and differ in "
-                    f"{on_random or on_visited} of {self.random.settings.states} states of the other."
-                )
-        return "\n".join([*lines, *([self.note] if self.note else [])])
-
-    def _shipped_text(self) -> str:
-        if self.shipped is None:
-            return "No classes are shipped for this mode and these options."
-        engine = self.shipped.engine
-        same = "the same" if self.shipped.partition == self.random.partition else "not the same"
-        return f"Shipped ({engine.engine} {engine.version}): {self.shipped.k} classes, {same}."
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the table: random play, then the policy's own play."""
+        shipped = self.shipped
+        return [
+            {
+                "game": found.engine.game, "mode": found.engine.mode, "play": played, "k": found.k,
+                "state_k": found.mean_state_k, "states": found.settings.states,
+                "shipped": "" if shipped is None else "same" if shipped.partition == found.partition else "other",
+                "classes": " | ".join(found.class_texts),
+            }
+            for played, found in (("random", self.random), ("policy", self.visited))
+            if found is not None
+        ]  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """The game's entry in the document that `gapfloor calibrate --json` prints."""
-        document = self.random.to_json()
-        document.pop("format")
-        document["shipped_k"] = self.shipped.k if self.shipped is not None else None
-        if self.visited is not None:
-            visited = self.visited.to_json()
-            visited.pop("format")
-            document["visited"] = visited
-            document["differences"] = [
-                {"actions": pair, "states_differing_random": here, "states_differing_visited": there}
-                for *pair, here, there in self.random.differences(self.visited)
-            ]
-        return document
+        random, visited = (
+            each and {name: value for name, value in each.to_json().items() if name != "format"}
+            for each in (self.random, self.visited)
+        )
+        shipped_k = self.shipped.k if self.shipped is not None else None
+        return {**(random or {}), "shipped_k": shipped_k, **({"visited": visited} if visited else {})}
 
 
 @dataclass(frozen=True, repr=False)
-class Calibrations(ReportResult):
+class Calibrations(ReadableResult):
     """The action classes of several games, in the order named."""
 
     row_names = ("games",)
 
     games: tuple[GameCalibration, ...]
     """One entry per game."""
+    notes: tuple[str, ...] = ()
+    """Where the classes are kept, or why the store keeps its own."""
 
     def __iter__(self) -> Iterator[GameCalibration]:
         return iter(self.games)
@@ -103,8 +91,22 @@ class Calibrations(ReportResult):
         """The document that `gapfloor calibrate --json` prints."""
         return {"games": [game.to_dict() for game in self.games]}
 
-    def __repr__(self) -> str:
-        return "\n\n".join(map(str, self.games))
+    def table(self) -> Table:
+        """One line per game, and one for the policy's own play."""
+        return table_of("calibration", [row for game in self.games for row in game.rows()])
+
+    def sentences(self) -> list[str]:
+        """The classes by the names of their actions, and how they were measured."""
+        settings, engines = self.games[0].random.settings, {game.random.engine for game in self.games}
+        versions = dict.fromkeys(f"{engine.engine} {engine.version}" for engine in engines)
+        return [
+            *(
+                f"{row['game']} ({row['play']}): {row['classes']}"
+                for game in self.games
+                for row in game.rows()
+            ),
+            f"Levels {settings.levels}, seed {settings.seed}, horizon {settings.horizon}; {', '.join(versions)}.",
+        ]
 
 
 def calibrate(
@@ -140,8 +142,7 @@ def calibrate(
         seed: Seed of the levels, the play and the sample of states.
         levels: Levels that are played: START:STOP, a `range`, or all.
         spacing: Take one of this many visited states, on average.
-        policy: Also measure on the states that this policy visits under the sampled rule, and show where the classes
-            differ.
+        policy: Also measure on the states that this policy visits under the sampled rule.
         replace: Replace classes that the store holds from other settings.
         workers: Number of threads, which changes no result (default: one per core).
         progress: Called with words about each game as it is done. None: a line per game on a terminal or in a
@@ -176,33 +177,18 @@ def calibrate(
     source = PolicySource.named(policy) if policy is not None else None
     if source is not None:
         source.load()
-    measured = []
+    measured, notes = [], []
     for spec in specs:
         random = measure_classes(spec, chosen, workers=workers)
         visited = measure_classes(spec, chosen, source=source, workers=workers) if source else None
-        measured.append(GameCalibration(random, visited, _keep(random, store, replace=replace)))
+        measured.append(GameCalibration(random, visited))
+        notes += [_keep(random, store, replace=replace)] if store is not None else []
         tell(f"{spec.game}: {random.k} classes")
-    return Calibrations(tuple(measured))
+    return Calibrations(tuple(measured), tuple(notes))
 
 
-def _classes_text(classes: ActionClasses, *, played_by: str) -> str:
-    settings, engine = classes.settings, classes.engine
-    lines = [
-        f"{engine.game} ({engine.mode}): {classes.k} classes of {classes.partition.n_actions} actions; in one state "
-        f"{classes.mean_state_k:.2f} on average.",
-        f"{settings.states} states of {played_by}, levels {settings.levels}, seed {settings.seed}, horizon "
-        f"{settings.horizon}, {engine.engine} {engine.version}.",
-    ]
-    for name, members in zip(classes.class_names, classes.partition.classes, strict=True):
-        others = [classes.action_names[action] for action in members if classes.action_names[action] != name]
-        lines.append(f"  {name}" + (f" = {' = '.join(others)}" if others else ""))
-    return "\n".join([*lines, matrix_text(classes), LEGEND])
-
-
-def _keep(classes: ActionClasses, store: str | Path | None, *, replace: bool) -> str:
+def _keep(classes: ActionClasses, store: str | Path, *, replace: bool) -> str:
     """Write the classes into the store unless it holds others, on which its cells may rest."""
-    if store is None:
-        return ""
     path = classes_path(store, classes.engine)
     held = None if replace else read_classes(store, classes.engine)
     if held is not None and held != classes:

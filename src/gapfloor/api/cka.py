@@ -7,8 +7,7 @@ from pathlib import Path
 
 from gapfloor.api.progress import step_teller
 from gapfloor.levels import LevelSet
-from gapfloor.representation.checkpoint_cka import CkaSettings
-from gapfloor.representation.cka_measurement import CkaMeasurement, measure_cka
+from gapfloor.representation.cka_measurement import CkaMeasurement, CkaSettings, measure_cka
 from gapfloor.representation.recording import Geometry
 
 

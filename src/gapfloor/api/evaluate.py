@@ -13,7 +13,7 @@ from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.protocol import census_notes
 from gapfloor.play.references import UNIFORM, recorded_name
-from gapfloor.records.temporary_store import open_store
+from gapfloor.records.store import open_store
 from gapfloor.rules import parse_rules
 from gapfloor.rules.rule import rule_forms
 from gapfloor.tables.cells import counted

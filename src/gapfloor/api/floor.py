@@ -10,7 +10,7 @@ from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, FloorSettings, play_policies
 from gapfloor.play.protocol import expand_games
 from gapfloor.play.references import UNIFORM
-from gapfloor.records.temporary_store import open_store
+from gapfloor.records.store import open_store
 
 
 @takes(FloorSettings)

@@ -13,7 +13,7 @@ from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.registry import make_spec, split_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.levels.overlap import Leakage, LevelOverlap
+from gapfloor.levels.overlap import Leakage
 from gapfloor.play.protocol import expand_games
 from gapfloor.records.atomic import check_folder, write_text_atomically
 
@@ -25,7 +25,6 @@ def levels(
     test: str | range = "1000:1100",
     mode: str | None = None,
     options: Mapping[str, Option] | None = None,
-    out: str | Path | None = None,
     store: str | Path | None = None,
     progress: Callable[[str], None] | bool | None = None,
 ) -> Leakage:
@@ -41,7 +40,6 @@ def levels(
         test: Held-out levels, in the same form as `train`.
         mode: ProcGen's mode (default: easy).
         options: Options of an engine other than ProcGen, e.g. size=8.
-        out: Folder for leakage.json.
         store: Store that keeps the result (leakage/): its `report` shows the gap with and without the leaked levels.
         progress: Called with words about what is being compared. None: a line per step on a terminal or in a
             notebook; False: nothing.
@@ -50,7 +48,7 @@ def levels(
         One entry per game with its pairs of equal levels.
 
     Command line:
-        gapfloor levels coinrun --out coinrun-leaks
+        gapfloor levels coinrun --store gapfloor-store
         gapfloor levels all --mode hard --json
         gapfloor levels gym:MiniGrid-FourRooms-v0
 
@@ -60,7 +58,6 @@ def levels(
         >>> found.games[0].leaked
         ()
     """
-    out, store = (Path(folder) if folder is not None else None for folder in (out, store))
     sets = {"train": LevelSet.parse(train), "test": LevelSet.parse(test)}
     named = expand_games([games] if isinstance(games, str) else games)
     kinds = {game: split_game(game) for game in named}
@@ -72,18 +69,10 @@ def levels(
         raise UsageError(
             "ProcGen's levels are compared without backgrounds and themes: leave the options out."
         )
-    for folder in (out, store):
-        check_folder(folder)
+    check_folder(store)
     tell = step_teller(progress)
     found = Leakage(tuple(compare_levels(spec, **sets, tell=tell) for spec in specs.values()))
-    if out is not None:
-        write_text_atomically(out / "leakage.json", found.to_json())
-    if store is not None:
-        for overlap in found.games:
-            path = store / "leakage" / f"{_file_name(overlap)}.json"
-            write_text_atomically(path, Leakage((overlap,)).to_json())
+    for overlap in found.games if store is not None else ():
+        name = re.sub(r"[^\w.-]", "_", f"{overlap.game}-{overlap.mode}")
+        write_text_atomically(Path(str(store)) / "leakage" / f"{name}.json", Leakage((overlap,)).to_json())
     return found
-
-
-def _file_name(overlap: LevelOverlap) -> str:
-    return re.sub(r"[^\w.-]", "_", f"{overlap.game}-{overlap.mode}")

@@ -1,23 +1,32 @@
-"""Writing, locking and checking the file of an analysis plan: `Plan.init`, `Plan.lock` and `Plan.check`."""
+"""Writing, locking and checking the file of an analysis plan: `Plan.init`, `Plan.lock` and `Plan.check`.
+
+What shows that a lock is its author's is a Git commit that holds the plan, and a signature of the lock.
+"""
 
 from __future__ import annotations
 
+import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.seen_data import count_cells, data_next_to
-from gapfloor.api.plan_evidence import commit_holding, describe_commit, describe_signature
+from gapfloor.audit.reading.git import run_git
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.plan.lock import NO_KEY, Lock, LockedText, add_addendum, load_plan, lock_plan
+from gapfloor.plan.lock import NO_KEY, Lock, LockedText, add_addendum, load_plan, lock_path, lock_plan
 from gapfloor.plan.model import builtin_text, parse_addendum
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.dataset import is_dataset
 from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.settings import read_text
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
+
+#: What a signature is for (`ssh-keygen -Y sign -n gapfloor`), so that a signature of something else does not count.
+NAMESPACE = "gapfloor"
 
 _KEYS = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status", "commit")
 
@@ -97,7 +106,6 @@ def lock_file(
     *,
     addendum: str | Path | None = None,
     store: str | Path | None = None,
-    episodes: str | Path | None = None,
     cells_seen: int | None = None,
 ) -> PlanCheck:
     """Fix a plan: its hash, the time, and how many cells have been seen by now.
@@ -108,8 +116,8 @@ def lock_file(
         path: The plan's file; the lock is written next to it.
         addendum: Lock this addendum (a new rule with its own family) to the plan, which is locked already; the cells of
             its rules are counted.
-        store: Count the cells in this store (default: gapfloor-store, and what lies next to the plan).
-        episodes: Count the cells in this file of episodes instead.
+        store: Count the cells in this store or file of episodes (default: gapfloor-store, and what lies next to the
+            plan).
         cells_seen: State the number of cells seen, for data that lie elsewhere.
 
     Returns:
@@ -136,10 +144,8 @@ def lock_file(
     written = path if addendum is None else Path(addendum)
     text = read_text(written)
     rules = None if addendum is None else parse_addendum(text, source=str(written)).rules
-    count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen, rules=rules)
-    seen: dict[str, Any] = {
-        "cells_seen": count, "seen_in": where, "commit": commit_holding(written, text),
-    }  # fmt: skip
+    count, where = _count_seen(path, store=store, cells_seen=cells_seen, rules=rules)
+    seen: dict[str, Any] = {"cells_seen": count, "seen_in": where, "commit": commit_holding(written, text)}
     lock = lock_plan(path, **seen) if addendum is None else add_addendum(path, written, **seen)
     return _check_of(path, lock)
 
@@ -179,25 +185,24 @@ def _check_of(path: Path, lock: Lock) -> PlanCheck:
 
 
 def _count_seen(
-    plan: Path,
-    *,
-    store: str | Path | None,
-    episodes: str | Path | None,
-    cells_seen: int | None,
-    rules: tuple[str, ...] | None,
+    plan: Path, *, store: str | Path | None, cells_seen: int | None, rules: tuple[str, ...] | None
 ) -> tuple[int, str]:
     """How many cells have been seen, and where they were counted."""
-    if sum(value is not None for value in (store, episodes, cells_seen)) > 1:
-        raise UsageError("Give one of store, episodes and cells_seen, not several.")
+    if store is not None and cells_seen is not None:
+        raise UsageError("Give one of store and cells_seen, not both.")
     # What lies next to the plan has been seen, whatever is declared or counted elsewhere. A store and a file may hold
     # the same cells, so they are not added up.
     folder = Path(DEFAULT_STORE)
     found = data_next_to(plan, folder, rules=rules)
     listed = ", ".join(f"{name} ({counted(n, 'cell')})" for name, n in found.items())
-    if episodes is not None:
-        first, where = count_cells(Path(episodes), rules=rules), f"counted in {Path(episodes).name}"
-    elif store is not None:
-        first, where = _count_in_store(Path(store), rules)
+    if store is not None:
+        source = Path(store)
+        if not source.exists():
+            raise UsageError(f"{source} does not exist: check its path, or state that 0 cells were seen.")
+        is_store = source.is_dir() and not is_dataset(source)
+        is_empty = is_store and not any((source / "cells").glob("*.json"))
+        first = 0 if is_empty else count_cells(source, rules=rules)
+        where = f"{'no cells' if is_empty else 'counted'} in {source.name}"
     elif cells_seen is not None:
         first, where = cells_seen, f"declared {cells_seen}"
     elif found:
@@ -209,11 +214,44 @@ def _count_seen(
     return most, where + (f"; next to the plan: {listed}" if listed and is_more else "")
 
 
-def _count_in_store(folder: Path, rules: tuple[str, ...] | None) -> tuple[int, str]:
-    if not folder.is_dir():
-        raise UsageError(
-            f"{folder} is not a folder: check the path of the store, or state that 0 cells were seen."
+def commit_holding(path: Path, text: str, revision: str = "HEAD") -> str:
+    """The full hash of this Git revision if it holds this text in this file; otherwise empty."""
+    if not re.fullmatch("HEAD|[0-9a-f]{40}|[0-9a-f]{64}", revision):
+        return ""
+    try:
+        found = run_git(path.parent, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+        held = run_git(path.parent, "cat-file", "blob", f"{revision}:./{path.name}")
+    except (UsageError, OSError, ValueError):  # Git is not installed, or no such folder
+        return ""
+    if found.returncode or held.returncode or held.stdout.decode(errors="replace").split() != text.split():
+        return ""
+    return found.stdout.decode().strip()
+
+
+def describe_commit(path: Path, locked: LockedText) -> str:
+    """Whether the Git commit in the lock holds the plan, as one sentence."""
+    if not locked.commit:
+        return "The lock names no Git commit: the plan was not committed when it was locked."
+    named = f"Git commit {locked.commit[:12]}, which the lock names,"
+    if commit_holding(path, locked.text, locked.commit):
+        return f"{named} holds this plan."
+    return f"{named} is not in this repository or does not hold this plan."
+
+
+def describe_signature(path: Path) -> str:
+    """Whose key signed the lock, as one sentence; a signature that does not fit the lock is refused."""
+    lock = lock_path(path)
+    signature = lock.with_name(f"{lock.name}.sig")
+    if not signature.is_file():
+        return f"Nobody signed the lock; to do so: ssh-keygen -Y sign -n {NAMESPACE} -f YOUR-KEY {lock}"
+    command = ["ssh-keygen", "-Y", "check-novalidate", "-n", NAMESPACE, "-s", str(signature.resolve())]
+    try:
+        answer = subprocess.run(command, input=lock.read_bytes(), capture_output=True, check=False)
+    except FileNotFoundError:
+        return f"{signature} was not checked, because the program ssh-keygen is not installed."
+    key = re.search(r"SHA256:[\w+/]+", answer.stdout.decode(errors="replace"))
+    if answer.returncode or key is None:
+        raise CheckFailedError(
+            f"{signature} is not a signature of {lock}. Restore both from your history, or sign the lock again."
         )
-    if not any((folder / "cells").glob("*.json")):
-        return 0, f"no cells in {folder.name}"
-    return count_cells(folder, rules=rules), f"counted in {folder.name}"
+    return f"The lock is signed with the key {key[0]}: compare it with the one that its author published."

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.actions.partition import Partition
 from gapfloor.api.progress import showing
-from gapfloor.engines.engine import EngineSpec
+from gapfloor.calibration.class_measurement import classes_for
+from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.registry import check_cloning, check_seed
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
-from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
@@ -39,7 +38,7 @@ class WorkSettings:
     store: str | Path | None = None
     """Folder that keeps the cells; what it holds is not played again."""
     progress: Progress | bool | None = None
-    """What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing."""
+    """What hears of episodes and cells. None: a line on a terminal or in a notebook; False: nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +86,13 @@ def play_policies(
     stored = store.cells()
     chosen = backend_for(stored, asked.backend)
     recorded = {} if asked.backend else recorded_backends(stored)
+    clones = [f"The rule {rule}" for rule in rules if rule.needs_classes]
+    clones += ["The probe of merged entropy"] if probe else []
     for engine in protocol.engines:
         if not is_prepared:
             check_seed(engine)
-        _check_cloning(engine, rules, probe)
+        for what in clones:
+            check_cloning(engine, what=what)
     inference: dict[str, Any] = {"batch": asked.batch, "device": asked.device, "backend": chosen}
     acts = not any(rule.reads_distribution for rule in rules)
     requests = []
@@ -105,8 +107,8 @@ def play_policies(
                     candidates=candidates,
                     rules=tuple(rules),
                     references=tuple(references),
-                    probe=_probe(probe),
-                    classes=functools.partial(_find_classes, store),
+                    probe=ProbeSettings(states=probe) if probe else None,
+                    classes=functools.partial(classes_for, store.root),
                     **inference,
                 )
             )
@@ -140,26 +142,3 @@ def _refuse_other_backend(candidates: Sequence[Candidate], backend: str | None) 
             raise UsageError(
                 f"The backend {backend} cannot compute {candidate.source.name}: leave the backend out."
             )
-
-
-def _check_cloning(engine: EngineSpec, rules: Sequence[Rule], probe: int) -> None:
-    for rule in rules:
-        if rule.needs_classes:
-            check_cloning(engine, what=f"The rule {rule}")
-    if probe:
-        check_cloning(engine, what="The probe of merged entropy")
-
-
-def _probe(states: int) -> CellProbe | None:
-    if not states:
-        return None
-    from gapfloor.calibration.probe import ProbeSettings
-
-    return ProbeSettings(states=states)
-
-
-def _find_classes(store: Store, engine: EngineSpec) -> Partition:
-    """The game's action classes: those of the store, or measured now and kept there."""
-    from gapfloor.calibration.class_measurement import classes_for
-
-    return classes_for(store.root, engine)

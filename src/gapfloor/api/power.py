@@ -24,6 +24,8 @@ from gapfloor.statistics.conventions import ALPHA, NAN, ROUNDING, check_sizes
 from gapfloor.statistics.power import POWER, PlannedComparison, StudyDesign
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 #: Floor episodes where neither a floor nor its size is known, as in the paper.
 USUAL_FLOOR = 384
@@ -55,10 +57,6 @@ class ComparisonPower:
     """Power of a study as large as the pilot; NaN where nothing can be computed."""
     design: StudyDesign | None = None
     """Runs and floor episodes that reach the power together; None if no design does."""
-    required_runs: int | None = None
-    """Fewest runs with the pilot's floor episodes; None if no number reaches the power."""
-    required_floor_episodes: int | None = None
-    """Fewest floor episodes with the pilot's runs; None if no number reaches the power."""
     power_if_skewed: float = NAN
     """Power of the design if run values are exponential, with the long tail to the right; NaN for the paper's calls."""
     reason: str = ""
@@ -86,14 +84,21 @@ class PowerAdvice(ReadableResult):
     comparisons: tuple[ComparisonPower, ...]
     """In the order of the tables."""
 
-    def sentences(self) -> list[str]:
+    def table(self) -> Table:
         """What each comparison needs."""
+        return table_of("power", [_row(each) for each in self.comparisons])
+
+    def sentences(self) -> list[str]:
+        """Whose power this is, and what it cannot know."""
         calls = "the recommended calls" if self.method == "recommended" else "the paper's calls"
         size = self.comparisons[0].family_size
         games = counted(size, "game") + (" (at its first, hardest step)" if size > 1 else "")
+        guessed = "The spread of a floor that was not given is a careful guess."
         return [
-            f"For {self.power:.0%} power at alpha {self.alpha:g} after Holm over {games}, by {calls}:",
-            *(line for row in self.comparisons for line in _sentences(row)),
+            f"For {self.power:.0%} power at alpha {self.alpha:g} after Holm over {games}, by {calls}; – where no "
+            "number reaches it.",
+            *(f"{each.label}: {each.reason}." for each in self.comparisons if each.reason),
+            *([guessed] if any(each.floor_is_guessed for each in self.comparisons) else []),
             "The differences are taken as true. Where a few runs leave them open, give the smallest difference worth "
             "finding as delta.",
         ]
@@ -171,8 +176,8 @@ def power(
         rows = _of_pilot(inputs, content or paper_plan(), rule, level_set, family, wanted, **test)
     else:
         planned, n_runs, n_floor = _planned(delta, sem, runs, floor_sem, floor_episodes)
-        answer = _answer(replace(planned, family_size=family or 1, **test), n_runs, n_floor, wanted)
-        rows = [replace(answer, floor_is_guessed=floor_sem is None)]
+        planned = replace(planned, family_size=family or 1, **test)
+        rows = [_answer(planned, n_runs, n_floor, wanted, floor_is_guessed=floor_sem is None)]
     return PowerAdvice(power=wanted, alpha=alpha, method=method, comparisons=tuple(rows))
 
 
@@ -227,17 +232,14 @@ def _of_pilot(
                 family_size=family or len(members),
                 **test,
             )
-            answer = _answer(planned, values.size, floor.size, wanted)
-            size = ROUNDING * (abs(planned.delta) + planned.floor_sd)
-            if planned.run_sd <= size or planned.floor_sd <= size:
-                who = "runs" if planned.run_sd <= size else "floor episodes"
-                why = f"the pilot's {who} do not differ, so nothing is known about the spread of others"
-                nothing: dict[str, Any] = dict.fromkeys(
-                    ("design", "required_runs", "required_floor_episodes")
-                )
-                answer = replace(answer, **nothing, power_now=NAN, power_if_skewed=NAN, reason=why)
             labels = {name: one.labels[name] for name in ("game", "budget", "rule", "level_set")}
-            rows.append(replace(answer, **labels))
+            size = ROUNDING * (abs(planned.delta) + planned.floor_sd)
+            alike = "runs" if planned.run_sd <= size else "floor episodes" if planned.floor_sd <= size else ""
+            if alike:
+                labels["reason"] = (
+                    f"the pilot's {alike} do not differ, so nothing is known about the spread of others"
+                )
+            rows.append(_answer(planned, values.size, floor.size, wanted, **labels))
     if not rows:
         raise UsageError(
             f"The pilot has no comparison under the rule '{asked[0]}' on '{level_set}' levels with two runs and a "
@@ -246,45 +248,26 @@ def _of_pilot(
     return rows
 
 
-def _answer(planned: PlannedComparison, n_runs: int, n_floor: int, wanted: float) -> ComparisonPower:
-    design = planned.smallest_design(wanted)
-    skewed = NAN
-    if design is not None and planned.method == "recommended":
-        skewed = planned.skewed_power(design.n_runs, design.n_floor)
+def _answer(
+    planned: PlannedComparison, n_runs: int, n_floor: int, wanted: float, **said: Any
+) -> ComparisonPower:
+    """What a planned comparison needs; nothing where a reason is said why it cannot be known."""
+    known: dict[str, Any] = {}
+    if not said.get("reason"):
+        design = planned.smallest_design(wanted)
+        known = {"power_now": planned.power(n_runs, n_floor), "design": design}
+        if design is not None and planned.method == "recommended":
+            known["power_if_skewed"] = planned.skewed_power(design.n_runs, design.n_floor)
     return ComparisonPower(
-        delta=planned.delta,
-        n_runs=n_runs,
-        n_floor=n_floor,
-        family_size=planned.family_size,
-        power_now=planned.power(n_runs, n_floor),
-        design=design,
-        power_if_skewed=skewed,
-        required_runs=planned.required_runs(n_floor, wanted),
-        required_floor_episodes=planned.required_floor_episodes(n_runs, wanted),
+        delta=planned.delta, n_runs=n_runs, n_floor=n_floor, family_size=planned.family_size, **known, **said
     )
 
 
-def _sentences(row: ComparisonPower) -> list[str]:
-    if row.reason:
-        return [f"{row.label}: delta {row.delta:+.2f}; {row.reason}."]
-    guessed = ", whose spread is a careful guess" if row.floor_is_guessed else ""
-    together = _size(row.design.n_runs, row.design.n_floor) if row.design else "no design reaches it"
-    runs = counted(row.required_runs, "run") if row.required_runs else "no number of runs reaches it"
-    episodes = row.required_floor_episodes
-    more = counted(episodes, "floor episode") if episodes else "no number of floor episodes reaches it"
-    skewed = ""
-    if not math.isnan(row.power_if_skewed):
-        skewed = (
-            "; if a few runs score far more than the others (exponential), their power is "
-            f"{row.power_if_skewed:.2f}"
-        )
-    return [
-        f"{row.label}: delta {row.delta:+.2f}, power now {row.power_now:.2f} with "
-        f"{_size(row.n_runs, row.n_floor)}{guessed}",
-        f"  needed: {together}{skewed}",
-        f"  with this floor: {runs}; with these runs: {more}",
-    ]
-
-
-def _size(n_runs: int, n_floor: int) -> str:
-    return f"{counted(n_runs, 'run')} and {counted(n_floor, 'floor episode')}"
+def _row(found: ComparisonPower) -> dict[str, Any]:
+    """One line of the table."""
+    design = found.design
+    return {
+        "comparison": found.label, "delta": found.delta, "n_runs": found.n_runs, "n_floor": found.n_floor,
+        "power": found.power_now, "needed_runs": design and design.n_runs, "needed_floor": design and design.n_floor,
+        "skewed": found.power_if_skewed,
+    }  # fmt: skip

@@ -1,20 +1,21 @@
 """Progress of work that takes a while: the running mean against the floor, and the time left.
 
-On a terminal this is a bar that disappears, in a notebook one line that is replaced. Elsewhere a script is silent,
-and a command prints one plain line per finished group of cells, so that logs stay readable.
+On a terminal and in a notebook this is one line that is replaced, and disappears at the end. Elsewhere a script is
+silent, and a command prints one plain line per finished group of cells, so that logs stay readable.
 """
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gapfloor.errors import UsageError
-from gapfloor.escape import printable_text
+from gapfloor.escape import clean_text, printable_text
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.workers import Progress
 
@@ -22,78 +23,61 @@ if TYPE_CHECKING:
     from gapfloor.training.spec import TrainingSpec
     from gapfloor.training.trainer import Tick
 
-#: Seconds between two updates of a line in a notebook.
+#: Seconds between two updates of the line.
 _EVERY = 0.2
 
 
-class _Display:
-    """How much of some work is done, with words: a bar on a terminal, a line in a notebook, elsewhere nothing."""
+class ProgressLine:
+    """How much of some work is done, with words, on one line that is replaced; nothing where nobody is watching."""
 
     def __init__(self, total: int, unit: str) -> None:
         self._total, self._unit = total, unit
-        self._started, self._shown = time.monotonic(), 0.0
-        self._bar: Any = None
-        self._handle: Any = None
+        self._started, self._shown, self._width = time.monotonic(), 0.0, 0
         self.is_shown = is_watched()
-        if sys.stderr.isatty():
-            from rich import progress
-            from rich.console import Console
-
-            count = progress.TextColumn("{task.completed:,}/{task.total:,}")
-            words = progress.TextColumn("{task.description}")
-            times = (progress.TimeElapsedColumn(), progress.TimeRemainingColumn())
-            self._bar = progress.Progress(
-                count, progress.BarColumn(), words, *times, console=Console(stderr=True), transient=True
-            )
-            self._task = self._bar.add_task(unit, total=total)
-            self._bar.start()
 
     def show(self, done: int, describe: Callable[[], str]) -> None:
         """Show that so much is done; the words are only made where somebody sees them."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, description=describe())
-            return
         now = time.monotonic()
         if not self.is_shown or (now - self._shown < _EVERY and done < self._total):
             return
-        self._shown = now
-        from IPython.display import display
-
-        spent = now - self._started
-        left = f", {spent / done * (self._total - done):.0f} s left" if done < self._total else ""
-        line = {"text/plain": f"{done:,}/{self._total:,} {self._unit}, {spent:.0f} s{left}  {describe()}"}
-        # One output that is replaced: a saved notebook keeps its last state only.
-        if self._handle is None:
-            self._handle = display(line, raw=True, display_id=True)
-        else:
-            self._handle.update(line, raw=True)
+        self._shown, spent = now, now - self._started
+        left = f", {duration(spent / done * (self._total - done))} left" if done < self._total else ""
+        self._replace(f"{done:,}/{self._total:,} {self._unit}, {duration(spent)}{left}  {describe()}")
 
     def close(self) -> None:
-        """Remove the bar."""
-        if self._bar is not None:
-            self._bar.stop()
+        """Remove the line."""
+        if self._width:
+            self._replace("")
+            sys.stderr.write("\r")
+
+    def _replace(self, text: str) -> None:
+        # A line that is wider than the terminal would be continued below, and could not be replaced.
+        text = clean_text(text)[: shutil.get_terminal_size().columns - 1]
+        sys.stderr.write("\r" + text.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(text)
 
 
 class LiveProgress(Progress):
-    """Shows the running mean of what is played, and the floor's where it is known."""
+    """Shows the running mean of what is played, and the floor's where it is known.
 
-    def __init__(self, *, quiet: bool = False, plain_lines: bool = True) -> None:
-        self._quiet = quiet
-        self._plain_lines = plain_lines and not quiet
+    `plain_lines` says whether a line is printed per place where nobody is watching, as commands do.
+    """
+
+    def __init__(self, *, plain_lines: bool) -> None:
+        self._plain_lines = plain_lines and not is_watched()
         self._sum: defaultdict[tuple[str, ...], float] = defaultdict(float)
         self._count: Counter[tuple[str, ...]] = Counter()
         self._cells_left: Counter[tuple[str, ...]] = Counter()
-        self._display: _Display | None = None
+        self._line = ProgressLine(0, "episodes")
         self._started = time.monotonic()
 
     def start(self, cells: Sequence[CellSpec]) -> None:
-        """Open the bar."""
+        """Begin a line for these cells."""
         self._cells_left.update(map(_place, cells))
-        self.__exit__()
+        self._line.close()
         self._done = 0
-        if not self._quiet:
-            self._display = _Display(sum(cell.design.episodes for cell in cells), "episodes")
-            self._plain_lines = self._plain_lines and not self._display.is_shown
+        self._line = ProgressLine(sum(cell.design.episodes for cell in cells), "episodes")
 
     def episode(self, cell: CellSpec, episode_return: float) -> None:
         """Count one episode."""
@@ -101,11 +85,10 @@ class LiveProgress(Progress):
         self._sum[place] += episode_return
         self._count[place] += 1
         self._done += 1
-        if self._display is not None:
-            self._display.show(self._done, lambda: self._describe(place))
+        self._line.show(self._done, lambda: self._describe(place))
 
     def cell(self, cell: CellSpec) -> None:
-        """Without a terminal, print a line when all draws of a place are done."""
+        """Where nobody is watching, print a line when all draws of a place are done."""
         place = _place(cell)
         self._cells_left[place] -= 1
         if self._plain_lines and not self._cells_left[place]:
@@ -124,48 +107,38 @@ class LiveProgress(Progress):
     def _mean(self, place: tuple[str, ...]) -> float:
         return self._sum[place] / max(1, self._count[place])
 
-    def __enter__(self) -> LiveProgress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._display is not None:
-            self._display.close()
+    def close(self) -> None:
+        """Remove the line."""
+        self._line.close()
 
 
 class TrainingProgress:
-    """A bar on a terminal, a line in a notebook, one line every few updates elsewhere, nothing when quiet."""
+    """A line on a terminal or in a notebook, and one every few updates elsewhere."""
 
-    def __init__(self, spec: TrainingSpec, *, is_quiet: bool) -> None:
+    def __init__(self, spec: TrainingSpec) -> None:
         from gapfloor.analysis.registry_entries import find_entry, shipped_registry
 
-        self._spec, self._is_quiet = spec, is_quiet
-        self._display: _Display | None = None
+        self._spec = spec
+        self._line = ProgressLine(spec.n_updates * spec.hyperparameters.batch, "steps")
         self._shown_at = 0
         self._floor = ""
         with contextlib.suppress(UsageError):
             entry = find_entry(shipped_registry().entries, spec.game, spec.mode)
             self._floor = f" (floor about {entry.floor.mean:.2f})"
 
-    def __enter__(self) -> TrainingProgress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._display is not None:
-            self._display.close()
+    def close(self) -> None:
+        """Remove the line."""
+        self._line.close()
 
     def show(self, tick: Tick) -> None:
         """Show one update."""
-        if self._is_quiet:
-            return
         row = tick.row
         text = (
             f"in-loop return {row.in_loop_return:6.2f}{self._floor}  entropy {row.entropy_nats:.3f}  "
             f"{tick.steps_per_second:4.0f} steps/s"
         )
-        if self._display is None:
-            self._display = _Display(tick.n_updates * self._spec.hyperparameters.batch, "steps")
-        if self._display.is_shown:
-            self._display.show(row.steps, lambda: text)
+        if self._line.is_shown:
+            self._line.show(row.steps, lambda: text)
         elif row.iteration in (1, tick.n_updates) or row.iteration - self._shown_at >= tick.n_updates / 50:
             self._shown_at = row.iteration
             _write(f"{self._spec.run} {row.steps:>10,} steps  {text}  {duration(tick.seconds_left)} left\n")
@@ -192,7 +165,7 @@ def showing(progress: Progress | bool | None) -> Iterator[Progress]:
     if progress is False:
         yield Progress()
     elif progress is None or progress is True:
-        with LiveProgress(plain_lines=False) as live:
+        with contextlib.closing(LiveProgress(plain_lines=False)) as live:
             yield live
     else:
         yield progress

@@ -9,7 +9,6 @@ from typing import Any
 from gapfloor.analysis.checkpoints import Played, Sweep, analyse_sweep, rule_at
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
-from gapfloor.api.result_folder import with_files
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
@@ -17,8 +16,7 @@ from gapfloor.play.candidate import Entrant
 from gapfloor.play.samples import read_sample
 from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.records.store import Store
-from gapfloor.records.temporary_store import open_store
+from gapfloor.records.store import Store, open_store
 from gapfloor.rules import parse_rules
 
 TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -85,7 +83,7 @@ def sweep(
         result = _analyse(campaign, grid)
     if out is None and asked.store is not None:
         out = Store(asked.store).root / "results" / "sweep" / result.run.name.replace("/", "_")
-    return with_files(result, out)
+    return result.with_files(out)
 
 
 def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:

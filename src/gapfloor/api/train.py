@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -28,7 +29,6 @@ def train(
     train: str | range = "0:200",
     mode: str = "easy",
     budget: str = "",
-    rewards: Literal["raw", "cleanrl"] = "raw",
     entropy_coefficient: float = Hyperparameters.entropy_coefficient,
     precision: Literal["float32", "bf16"] = "float32",
     blind: bool = False,
@@ -52,7 +52,6 @@ def train(
         train: Training levels: START:STOP, a `range` or all.
         mode: ProcGen's distribution mode.
         budget: Label of the training budget, e.g. 8M (default: made from `steps`).
-        rewards: Rewards as the game gives them (raw), or normalised and clipped as in CleanRL (cleanrl).
         entropy_coefficient: Weight of the entropy bonus. It is not in the name of a run: use one store per weight.
         precision: Arithmetic of the network. bf16 gives other weights; processors that have it train 1.4 times as fast.
         blind: Train on black images: a reference for `evaluate`.
@@ -60,7 +59,8 @@ def train(
         device: Device for the network. On cuda a run is not repeated byte for byte.
         checkpoint_every: Keep a checkpoint every N updates, for a training curve; 0: none.
         store: Folder that holds the runs.
-        progress: Called after every update. None: a bar on a terminal, lines in a notebook; False: nothing.
+        progress: Called after every update. None: a line on a terminal or in a notebook; False:
+            nothing.
 
     Returns:
         The run's name, checkpoint and number of steps.
@@ -84,15 +84,16 @@ def train(
     spec = TrainingSpec(
         game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(train), budget=budget,
         hyperparameters=Hyperparameters(
-            environments=envs, rewards=rewards, entropy_coefficient=entropy_coefficient, precision=precision
+            environments=envs, entropy_coefficient=entropy_coefficient, precision=precision
         ),
         is_blind=blind,
     )  # fmt: skip
     is_shown = is_watched() if progress is None else progress is True
-    with TrainingProgress(spec, is_quiet=not is_shown) as shown:
+    with contextlib.closing(TrainingProgress(spec)) as shown:
         return trainer(
             spec, store=Path(store), threads=available_cores() if threads is None else threads, device=device,
-            checkpoint_every=checkpoint_every, observe=progress if callable(progress) else shown.show,
+            checkpoint_every=checkpoint_every,
+            observe=progress if callable(progress) else shown.show if is_shown else None,
         )  # fmt: skip
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from gapfloor.analysis.checkpoints import Played, TrainingCurve, TrainingCurves, analyse_curve
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
-from gapfloor.api.result_folder import with_files
 from gapfloor.engines.registry import game_of_file
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
@@ -20,8 +19,7 @@ from gapfloor.play.group import CellGroup
 from gapfloor.play.samples import read_sample
 from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.records.store import Store
-from gapfloor.records.temporary_store import open_store
+from gapfloor.records.store import Store, open_store
 from gapfloor.rules import parse_rules
 from gapfloor.training.history import History, read_history
 
@@ -93,7 +91,7 @@ def training_curve(
     result = TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
     if out is None and asked.store is not None:
         out = Store(asked.store).root / "results" / "training-curve"
-    return with_files(result, out)
+    return result.with_files(out)
 
 
 def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> CampaignSettings:

@@ -18,7 +18,7 @@ import numpy as np
 
 import gapfloor
 from gapfloor.api.progress import step_teller
-from gapfloor.calibration.class_files import load_classes
+from gapfloor.calibration.classes import load_classes
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.play.cell import CellSpec

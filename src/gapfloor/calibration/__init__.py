@@ -10,13 +10,13 @@ _HOMES = {
     "ProbeObserver": "probe",
     "ProbeSettings": "probe",
     "classes_for": "class_measurement",
-    "load_classes": "class_files",
+    "load_classes": "classes",
     "measure_classes": "class_measurement",
-    "read_classes": "class_files",
-    "shipped_classes": "class_files",
+    "read_classes": "classes",
+    "shipped_classes": "classes",
     "state_partitions": "cloning",
-    "visited_states": "state_samples",
-    "write_classes": "class_files",
+    "visited_states": "class_measurement",
+    "write_classes": "classes",
 }
 
 __all__ = sorted(_HOMES)

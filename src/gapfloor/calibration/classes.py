@@ -1,20 +1,27 @@
 """Action classes of a game with their provenance: what was measured, on which states, with which engine.
 
-The content says nothing about time or host, so the same measurement gives the same bytes everywhere.
+They are kept in `classes/` of a store, and those of all games ship with gapfloor. The content says nothing about time
+or host, so the same measurement gives the same bytes everywhere.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import importlib.resources
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.errors import UsageError
+from gapfloor.engines.registry import written_game
+from gapfloor.errors import StoreError, UsageError
 from gapfloor.levels import LevelSet
+from gapfloor.records.atomic import write_text_atomically
 
 #: Who plays when no policy does.
 RANDOM_PLAY = "random"
@@ -70,20 +77,13 @@ class ActionClasses:
         """Each class in words: its plainest action."""
         return tuple(class_name(members, self.action_names) for members in self.partition.classes)
 
-    def differences(self, visited: ActionClasses) -> list[tuple[int, int, int, int]]:
-        """Pairs of actions that are one class on one play alone, and how many states tell them apart in each play.
-
-        One of the two numbers is 0. The paper leaves open whether classes measured on random play also hold in the
-        states that a policy visits.
-        """
-        found = []
-        for first, second in combinations(range(self.partition.n_actions), 2):
-            here, there = (
-                each.settings.states - each.equal_states[first][second] for each in (self, visited)
-            )
-            if (here == 0) != (there == 0):
-                found.append((first, second, here, there))
-        return found
+    @property
+    def class_texts(self) -> tuple[str, ...]:
+        """Each class as its plainest action and the others that are the same, e.g. LEFT = LEFT+UP."""
+        return tuple(
+            " = ".join(dict.fromkeys((name, *(self.action_names[action] for action in members))))
+            for name, members in zip(self.class_names, self.partition.classes, strict=True)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The classes as plain JSON values."""
@@ -163,3 +163,71 @@ def class_name(members: tuple[int, ...], action_names: tuple[str, ...]) -> str:
         if name == "no-op" or name.endswith("(no-op)"):
             return name
     return min(names, key=lambda name: name.count("+"))
+
+
+def classes_path(store_root: str | Path, spec: EngineSpec) -> Path:
+    """The file that holds the classes of `spec` in a store."""
+    name = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part) for part in (spec.game, spec.mode))
+    if spec.options:
+        name += "-" + hashlib.sha256(json.dumps(spec.options).encode()).hexdigest()[:12]
+    return Path(store_root) / "classes" / f"{name}.json"
+
+
+def read_classes(store_root: str | Path, spec: EngineSpec) -> ActionClasses | None:
+    """The classes of `spec` in a store with their provenance, or None; damaged files are refused."""
+    path = classes_path(store_root, spec)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path} cannot be read ({error}): delete it and calibrate again.") from error
+    try:
+        classes = ActionClasses.from_json(json.loads(text))
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        UsageError,
+    ) as error:
+        raise StoreError(
+            f"{path} does not hold action classes ({error}): delete it and calibrate again."
+        ) from error
+    if classes.engine != spec:
+        raise StoreError(
+            f"{path} was measured with {classes.engine.engine} {classes.engine.version} and {spec.engine} "
+            f"{spec.version} is in use: run gapfloor calibrate {written_game(spec)} --mode {spec.mode} --replace."
+        )
+    return classes
+
+
+def load_classes(store_root: str | Path, spec: EngineSpec) -> Partition | None:
+    """The partition of `spec` in a store, or None if the store has none."""
+    classes = read_classes(store_root, spec)
+    return classes.partition if classes is not None else None
+
+
+def write_classes(store_root: str | Path, classes: ActionClasses) -> Path:
+    """Write classes into a store; the path of the file."""
+    path = classes_path(store_root, classes.engine)
+    write_text_atomically(path, classes.to_text())
+    return path
+
+
+def shipped_classes(game: str, mode: str = "easy") -> ActionClasses | None:
+    """The classes that come with gapfloor (measured as in the paper), or None for other modes."""
+    return _shipped().get((game, mode))
+
+
+@functools.cache
+def _shipped() -> dict[tuple[str, str], ActionClasses]:
+    resource = importlib.resources.files("gapfloor") / "data" / "classes.json"
+    if not resource.is_file():
+        return {}
+    games = [
+        ActionClasses.from_json(entry) for entry in json.loads(resource.read_text(encoding="utf-8"))["games"]
+    ]
+    return {(entry.engine.game, entry.engine.mode): entry for entry in games}

@@ -45,7 +45,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "training-curve": CommandEntry(
         MEASURE, "gapfloor.api.training_curve:training_curve", python_only=f"{_ENGINE} train", has_store=True
     ),
-    "train": CommandEntry(MEASURE, "gapfloor.api.train:train", python_only="rewards"),
+    "train": CommandEntry(MEASURE, "gapfloor.api.train:train"),
     "calibrate": CommandEntry(
         MEASURE, "gapfloor.api.calibrate:calibrate", python_only="spacing workers", has_store=True
     ),

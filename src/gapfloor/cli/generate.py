@@ -32,7 +32,7 @@ from gapfloor.lazy import resolve
 from gapfloor.records.store import DEFAULT_STORE
 
 #: Arguments that only objects in memory can be given for.
-_IN_MEMORY = {"progress", "cells", "executor"}
+_IN_MEMORY = {"progress", "cells"}
 
 #: Options that few people need: `--help` leaves them out, `--help-all` shows them.
 RARE = {

@@ -31,6 +31,7 @@ OLD_OPTIONS = {
     ("compare", "--game"): "--games",
     ("evaluate", "--out"): "--store",
     ("floor", "--out"): "--store",
+    ("plan lock", "--episodes"): "--store",
     ("power", "--power"): "--wanted",
     ("replay", "--game"): "--games",
     ("report", "--format"): "--formats",

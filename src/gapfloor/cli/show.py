@@ -63,11 +63,11 @@ def call_and_show(
 @contextlib.contextmanager
 def _progress(annotation: str, *, is_quiet: bool) -> Iterator[Any]:
     """What a function reports to: a bar over episodes, a line per step or per game, or whatever it shows by itself."""
-    if "workers.Progress" in annotation:
-        with LiveProgress(quiet=is_quiet) as live:
-            yield live
-    elif is_quiet:
+    if is_quiet:
         yield False
+    elif "workers.Progress" in annotation:
+        with contextlib.closing(LiveProgress(plain_lines=True)) as live:
+            yield live
     elif "[str]" in annotation:
         yield lambda words: say(f"{words} ...", err=True)
     else:

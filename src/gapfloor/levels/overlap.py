@@ -194,24 +194,13 @@ class Leakage(ReadableResult):
         return next((one for one in self.games if (one.game, one.mode) == (game, mode)), None)
 
 
-def read_leakage(source: str | Path | Sequence[Path]) -> Leakage:
-    """Overlaps from a `leakage.json`, a folder that holds one, or a store (its `leakage/*.json`)."""
-    files = [Path(path) for path in source] if not isinstance(source, str | Path) else _files(Path(source))
+def read_leakage(files: Sequence[Path]) -> Leakage:
+    """The overlaps that a store keeps, in `leakage/*.json`."""
     games: dict[tuple[str, str], LevelOverlap] = {}
     for path in files:
         for game in _read(path).games:
             games[game.game, game.mode] = game
     return Leakage(tuple(games.values()))
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    for pattern in ("leakage.json", "leakage/*.json", "*.json"):
-        found = sorted(each for each in path.glob(pattern) if each.is_file())
-        if found:
-            return found
-    raise UsageError(f"There is no leakage.json at {path}: write one with gapfloor levels --out {path}.")
 
 
 def _read(path: Path) -> Leakage:

@@ -24,7 +24,7 @@ from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.formats.torch_policy import TorchPolicy
 from gapfloor.policies.graph import GraphPolicy
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.training.checkpoint_file import Checkpoint, hash_arrays, read_checkpoint
+from gapfloor.training.checkpoint import Checkpoint, hash_arrays, read_checkpoint
 
 if TYPE_CHECKING:
     from gapfloor.training.agent import Agent

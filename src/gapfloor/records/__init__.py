@@ -1,1 +1,1 @@
-"""Records: the store of cells, written atomically as Parquet and queried with DuckDB."""
+"""Records: the store of cells, written atomically as Parquet."""

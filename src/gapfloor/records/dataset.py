@@ -1,6 +1,6 @@
 """A store as a dataset to publish: one file of episodes, one of cells, and what else a report reads; no weights.
 
-    python -m gapfloor.records.dataset STORE --out data/mine --plan plan.toml
+    gapfloor.Store("gapfloor-store").publish("data/mine", plan="plan.toml")
 
 `episodes.parquet` has one row per episode, with its labels, and `cells.parquet` one row per cell: its manifest as it
 was signed, and when it was written. Both can be read by any tool. `analyse` and `report` take the folder like a store:
@@ -10,12 +10,10 @@ the data, and its lock, apply where no other plan is named.
 
 from __future__ import annotations
 
-import argparse
 import atexit
 import functools
 import hashlib
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -24,7 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gapfloor.errors import GapfloorError, StoreError, UsageError
+from gapfloor.errors import StoreError, UsageError
 from gapfloor.leftovers import temporary_folder
 from gapfloor.records.atomic import write_atomically
 from gapfloor.records.cell_times import note_cell_time, times_of_cells
@@ -57,9 +55,9 @@ def dataset_plan(source: object) -> Path | None:
     return plan if plan.is_file() else None
 
 
-def write_dataset(store: str | Path, out: str | Path, *, plan: str | Path | None = None) -> None:
+def write_dataset(store: str | Path | Store, out: str | Path, *, plan: str | Path | None = None) -> None:
     """Write the cells of a store, and what else a report reads, to a folder; a plan goes with its lock."""
-    opened, target = Store(store), Path(out)
+    opened, target = store if isinstance(store, Store) else Store(store), Path(out)
     opened.check_readable()
     if plan is not None:
         _copy_plan(Path(plan), target)
@@ -172,24 +170,3 @@ def _refuse_other_labels(part: pa.Table, labels: dict[str, object], name: str) -
     for label, value in labels.items():
         if set(part[label].unique().to_pylist()) != {value}:
             raise ValueError(f"the episodes of {name} do not belong to its manifest")
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m gapfloor.records.dataset", description=__doc__.split("\n")[0]
-    )
-    parser.add_argument("store", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--plan", type=Path, help="The plan of the analysis; its lock is copied too.")
-    given = parser.parse_args(arguments)
-    try:
-        write_dataset(given.store, given.out, plan=given.plan)
-    except GapfloorError as error:
-        parser.exit(2, f"gapfloor: {error}\n")
-    size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
-    sys.stdout.write(f"Wrote {given.out}: {size / 2**20:.1f} MB.\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -6,11 +6,12 @@ duration, so the same measurement gives the same bytes everywhere. Reading a fil
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,8 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapfloor.disk_errors import explain_disk_errors, shortened
-from gapfloor.errors import MissingExtraError, StoreError
+from gapfloor.errors import StoreError
 from gapfloor.lazy import LazyMethod
+from gapfloor.leftovers import temporary_folder
 from gapfloor.records.atomic import (
     is_root,
     remove_leftovers,
@@ -91,9 +93,9 @@ def store_folder(place: str | Path) -> Path:
 class Store:
     """A folder of runs, cells, classes, results and replays: the way to read what was recorded.
 
-    `episodes()` and `cell_records()` give pyarrow tables (`.to_pandas()` makes data frames of them), `query(sql)` asks
-    DuckDB about both, and `cells()` lists the cells with their manifests. `verify()` plays a sample of the episodes
-    again and compares, and `replay()` keeps their frames.
+    `episodes()` and `cell_records()` give pyarrow tables (`.to_pandas()` makes data frames of them), and `cells()`
+    lists the cells with their manifests. `verify()` plays a sample of the episodes again and compares, `replay()` keeps
+    their frames, and `publish(folder)` writes all of it as a dataset.
 
     Examples:
         >>> import gapfloor, tempfile
@@ -108,6 +110,7 @@ class Store:
 
     verify = LazyMethod("gapfloor.api.verify:verify")
     replay = LazyMethod("gapfloor.api.replay:replay")
+    publish = LazyMethod("gapfloor.records.dataset:write_dataset")
 
     def __init__(self, root: str | Path) -> None:
         self.root = store_folder(root)
@@ -249,17 +252,15 @@ class Store:
         labels, order = cell.manifest.labels, self._order
         return _rank(labels["game"], order.get("games")), _rank(labels["agent"], order.get("agents"))
 
-    def query(self, sql: str) -> pa.Table:
-        """Ask DuckDB: the tables are `episodes` and `cells`."""
-        try:
-            import duckdb
-        except ImportError:
-            raise MissingExtraError('Queries need DuckDB: pip install "gapfloor[sql]".') from None
 
-        connection = duckdb.connect()
-        connection.register("episodes", self.episodes())
-        connection.register("cells", self.cell_records())
-        return connection.sql(sql).to_arrow_table()
+@contextlib.contextmanager
+def open_store(path: str | Path | None) -> Iterator[Store]:
+    """The store at `path`; without a path, a temporary one: its cells are forgotten when the block ends."""
+    if path is not None:
+        yield Store(path)
+        return
+    with temporary_folder("store") as folder:
+        yield Store(folder)
 
 
 def episode_bytes(table: pa.Table) -> bytes:

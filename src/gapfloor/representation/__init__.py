@@ -5,17 +5,14 @@ from __future__ import annotations
 from gapfloor.lazy import lazy_names
 
 _HOMES = {
-    "AlignmentControl": "alignment_control",
     "Geometry": "recording",
-    "PermutationNull": "shuffled_null",
     "Recording": "recording",
-    "align_controls": "alignment_control",
     "encode": "recording",
-    "expected_cka": "shuffled_null",
-    "linear_cka": "linear_similarity",
-    "participation_ratio": "linear_similarity",
-    "permutation_null": "shuffled_null",
     "record_play": "recording",
+    **dict.fromkeys(
+        ("align_controls", "expected_cka", "linear_cka", "participation_ratio", "permutation_null"),
+        "similarity",
+    ),
 }
 
 __all__ = sorted(_HOMES)

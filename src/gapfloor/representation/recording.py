@@ -82,13 +82,9 @@ class Recording:
     level_seed: npt.NDArray[np.int64]
     geometry: Geometry
 
-    def features(self, policy: Any) -> npt.NDArray[Any]:
-        """The features `[n, d]` of `policy`'s encoder for these observations, whoever played."""
-        return encode(policy, self.observations)
-
 
 def encode(policy: Any, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What `policy.features` makes of observations."""
+    """The features `[n, d]` of `policy`'s encoder for these observations, whoever played."""
     values = _in_batches(observations, ENCODED_TOGETHER, policy.features)
     return values.reshape(len(values), -1)
 
@@ -147,10 +143,4 @@ def record_play(
             age = age + 1
     finally:
         engine.close()
-    rows = np.concatenate(frames)
-    return Recording(
-        observations=rows,
-        since_start=np.concatenate(since),
-        level_seed=np.concatenate(seeds),
-        geometry=geometry,
-    )
+    return Recording(np.concatenate(frames), np.concatenate(since), np.concatenate(seeds), geometry)

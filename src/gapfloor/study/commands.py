@@ -6,7 +6,7 @@ These functions are the methods of `Study` and the commands of `gapfloor study`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,8 @@ from gapfloor.machine import available_cores, check_workers
 from gapfloor.play.campaign import backend_for
 from gapfloor.policies.backends import usual_backend
 from gapfloor.records.store import Store
-from gapfloor.study.costs import CostEstimate, estimate
 from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, note_name
-from gapfloor.study.graph import build_graph
+from gapfloor.study.graph import CostEstimate, build_graph, estimate
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.runner import StudyOutcome, StudyProgress, run_study
@@ -83,7 +82,6 @@ def run(
     workers: int | None = None,
     ray: str | None = None,
     without_authentication: bool = False,
-    executor: Callable[[Workplace], Executor] | None = None,
     progress: bool | None = None,
 ) -> StudyOutcome:
     """Do what is missing in a study: train, calibrate, evaluate, analyse and report.
@@ -97,7 +95,6 @@ def run(
         ray: Run on a Ray cluster instead: auto, or its address.
         without_authentication: Use a Ray cluster that asks for no token: everyone who can reach it can run code with
             your rights.
-        executor: Makes what runs the tasks instead.
         progress: Whether a line is printed per task. None: on a terminal or in a notebook.
 
     Returns:
@@ -118,13 +115,11 @@ def run(
 
     def make_executor() -> Executor:
         workplace = Workplace(study, opened.root, backend)
-        if executor is not None:
-            return executor(workplace)
-        if ray is not None:
-            return RayExecutor(
-                workplace, address=ray, capacity=workers, must_authenticate=not without_authentication
-            )
-        return LocalExecutor(workplace, workers=workers or available_cores())
+        if ray is None:
+            return LocalExecutor(workplace, workers=workers or available_cores())
+        return RayExecutor(
+            workplace, address=ray, capacity=workers, must_authenticate=not without_authentication
+        )
 
     is_quiet = not (is_watched() if progress is None else progress)
     shown = StudyProgress(study, is_quiet=is_quiet, workers=workers or available_cores())

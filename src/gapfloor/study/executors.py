@@ -1,17 +1,19 @@
 """Where tasks run: in processes of this machine, or on Ray.
 
-An executor takes tasks and reports how each of them ended. Both executors run the same function, `carry_out`, and
-the bytes that a task writes do not depend on where it ran. Several machines need Ray.
+Both executors run the same function, `carry_out`, and the bytes that a task writes do not depend on where it ran.
+Several machines need Ray. A cluster that asks for no token runs the code of everyone who can reach it, so it is refused
+(https://docs.ray.io/en/latest/ray-security/token-auth.html; Ray before 2.52 has no authentication).
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import os
-from abc import ABC, abstractmethod
+import secrets
+import subprocess
+import sys
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
@@ -21,23 +23,12 @@ from gapfloor.safe_path import safe_path
 from gapfloor.settings import to_table
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.ray_authentication import refuse_open_cluster, require_token_here
 from gapfloor.study.tasks import Task, Workplace
 from gapfloor.users_code import full_traceback, in_users_words
 
-#: What is known about a task whose worker is gone.
-LOST = "its worker process exited unexpectedly (killed, out of memory, or its machine was lost)"
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a task ended: `error` is empty when it is done."""
-
-    task: Task
-    error: str = ""
-    details: str = ""
-    is_lost: bool = False
-    """The worker died: nothing is known about the task itself."""
+#: Connects as a stranger would: success is what must not happen.
+_CONNECT = "import sys, ray; ray.init(address=sys.argv[1], logging_level='ERROR', log_to_driver=False)"
+_MOST_SECONDS = 120
 
 
 def note_name(study: Study) -> str:
@@ -63,50 +54,28 @@ def carry_out(task: Task, workplace: Workplace) -> tuple[str, str]:
 Running = concurrent.futures.Future[tuple[str, str]]
 
 
-class Executor(ABC):
-    """Runs tasks and says how they ended."""
+class Executor(Protocol):
+    """Where tasks run: `carry_out` for each of them."""
 
     capacity: int
-    losses: tuple[type[BaseException], ...]
-    """What a future raises whose worker was lost."""
 
-    def __init__(self) -> None:
-        self._running: dict[Running, Task] = {}
+    @property
+    def losses(self) -> tuple[type[BaseException], ...]:
+        """What a future raises whose worker was lost."""
 
-    @abstractmethod
     def begin(self, task: Task) -> Running:
         """Run `carry_out` somewhere."""
 
-    @abstractmethod
     def close(self) -> None:
         """Stop whatever still runs."""
 
-    def submit(self, task: Task) -> None:
-        """Begin a task."""
-        self._running[self.begin(task)] = task
 
-    def wait(self, seconds: float) -> list[Ending]:
-        """Tasks that ended, after at most `seconds`."""
-        done, _ = concurrent.futures.wait(
-            self._running, timeout=seconds, return_when=concurrent.futures.FIRST_COMPLETED
-        )
-        endings = []
-        for future in done:
-            task = self._running.pop(future)
-            try:
-                endings.append(Ending(task, *future.result()))
-            except self.losses as error:
-                endings.append(Ending(task, LOST, str(error), is_lost=True))
-        return endings
-
-
-class LocalExecutor(Executor):
+class LocalExecutor:
     """A pool of one-thread processes on this machine; a process that dies is replaced."""
 
     losses = (BrokenProcessPool, concurrent.futures.CancelledError)
 
     def __init__(self, workplace: Workplace, *, workers: int) -> None:
-        super().__init__()
         self.capacity, self._workplace = workers, workplace
         self._pool = private_pool(workers)
 
@@ -123,7 +92,7 @@ class LocalExecutor(Executor):
         self._pool.shutdown(wait=True, kill_workers=True)
 
 
-class RayExecutor(Executor):
+class RayExecutor:
     """Tasks on a Ray cluster: one CPU each; the runner begins a lost task again, elsewhere."""
 
     def __init__(
@@ -134,7 +103,6 @@ class RayExecutor(Executor):
         capacity: int | None = None,
         must_authenticate: bool = True,
     ) -> None:
-        super().__init__()
         if address == "local":
             require_token_here()
         try:
@@ -169,3 +137,32 @@ class RayExecutor(Executor):
 
     def close(self) -> None:
         self._ray.shutdown()
+
+
+def refuse_open_cluster(address: str) -> None:
+    """Refuse a cluster that lets a process without a token in.
+
+    The question is put to the cluster itself: what is set here does not say what its nodes check.
+    """
+    stranger = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH_")}
+    stranger |= {"RAY_AUTH_MODE": "disabled", "RAY_NUM_REDIS_GET_RETRIES": "2"}
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-P", "-c", _CONNECT, address], env=stranger, capture_output=True, check=False,
+            timeout=_MOST_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return  # nobody was let in; whether the cluster answers at all is seen when the study connects
+    if asked.returncode == 0:
+        raise UsageError(
+            f"The Ray cluster at {address} asks for no token, so everyone who can reach it can run code on it: start "
+            "its nodes with RAY_AUTH_MODE=token (docs/studies.md), or, if nobody else can reach it, add "
+            "--without-authentication."
+        )
+
+
+def require_token_here() -> None:
+    """Give a cluster that this process starts a token of its own, unless the user has chosen something else."""
+    if "RAY_AUTH_MODE" not in os.environ:
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))

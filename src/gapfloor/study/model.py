@@ -48,7 +48,6 @@ class RunGroup:
     budget: str = ""
     """Label in tables; made from `steps` when empty."""
     environments: int = 16
-    rewards: str = "raw"
     checkpoints: str = ""
     """Folder of trained runs to take instead of training, relative to the study file; empty: train."""
     policies: str | None = None
@@ -113,7 +112,14 @@ class Study(LevelSettings):
     @classmethod
     def read(cls, path: str | Path) -> Study:
         """The checked study of a TOML file: every name, number and combination is tried before any work starts."""
-        return read_study(Path(path))
+        path = Path(path)
+        study = from_table(cls, read_toml(path), source=path.name)
+        object.__setattr__(study, "home", path.resolve().parent)
+        try:
+            _check_study(study)
+        except UsageError as error:
+            raise UsageError(f"{path.name}: {error}") from None
+        return study
 
     run = LazyMethod("gapfloor.study.commands:run")
     status = LazyMethod("gapfloor.study.commands:status")
@@ -143,7 +149,7 @@ class Study(LevelSettings):
                     mode=self.mode or "easy",
                     levels=LevelSet.parse(self.train),
                     budget=group.budget,
-                    hyperparameters=Hyperparameters(environments=group.environments, rewards=group.rewards),
+                    hyperparameters=Hyperparameters(environments=group.environments),
                 ),
             )
             for group in self.runs
@@ -211,17 +217,6 @@ def _relative_policy(name: str, seed: int, home: Path) -> str | Path | PolicySou
     if spec.kind == HUB or not os.path.exists(home / spec.path):
         return filled
     return PolicySource(filled, spec=replace(spec, path=home / spec.path))
-
-
-def read_study(path: Path) -> Study:
-    """The checked study of a file: every name, number and combination is tried before any work starts."""
-    study = from_table(Study, read_toml(path), source=path.name)
-    object.__setattr__(study, "home", path.resolve().parent)
-    try:
-        _check_study(study)
-    except UsageError as error:
-        raise UsageError(f"{path.name}: {error}") from None
-    return study
 
 
 def _check_study(study: Study) -> None:

@@ -5,6 +5,7 @@ A failed task is tried again, then reported with its log; tasks that depend on i
 
 from __future__ import annotations
 
+import concurrent.futures
 import sys
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from gapfloor.api.progress import duration
 from gapfloor.escape import printable_text
-from gapfloor.study.executors import Ending, Executor, note_name
+from gapfloor.study.executors import Executor, Running, note_name
 from gapfloor.study.graph import build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
@@ -25,6 +26,9 @@ from gapfloor.tables.readable import ReadableResult
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
 ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5
+
+#: What is known about a task whose worker is gone.
+LOST = "its worker process exited unexpectedly (killed, out of memory, or its machine was lost)"
 
 
 class StudyProgress:
@@ -40,18 +44,19 @@ class StudyProgress:
         self._count, self._n = 0, len(todo)
         self.tell(f"{counted(len(done), 'task')} done, {len(todo)} to do.")
 
-    def ended(self, ending: Ending, *, again: bool) -> None:
-        if ending.error:
+    def ended(self, task: Task, error: str = "", *, again: bool = False) -> None:
+        """Say how an attempt at a task ended."""
+        if error:
             then = "it will be tried again" if again else "given up; the other tasks continue"
-            self.tell(f"failed: {ending.task.name}: {ending.error} ({then})")
-            if again:
-                return
+            self.tell(f"failed: {task.name}: {error} ({then})")
+        if again:
+            return
         self._count += 1
-        self._left -= self._cost[ending.task.name]
+        self._left -= self._cost[task.name]
         spent = time.monotonic() - self._started
         left = f", about {duration(self.seconds_left(spent))} left" if self._left > 1 else ""
-        if not ending.error:
-            self.tell(f"[{self._count}/{self._n}, {duration(spent)}{left}] {ending.task.name}")
+        if not error:
+            self.tell(f"[{self._count}/{self._n}, {duration(spent)}{left}] {task.name}")
 
     def seconds_left(self, spent: float) -> float:
         """The time left after so many seconds: the rates that ship count as much as a tenth of the study, or a minute.
@@ -121,60 +126,50 @@ def run_study(
     if todo:
         executor = make_executor()
         try:
-            _Schedule(todo, outcome, executor, progress, TaskJournal(root, study=note_name(study))).run()
+            do_tasks(
+                todo,
+                outcome,
+                executor=executor,
+                progress=progress,
+                journal=TaskJournal(root, study=note_name(study)),
+            )
         finally:
             executor.close()
     return outcome
 
 
-class _Schedule:
-    """Which tasks wait, run, are done or have failed."""
-
-    def __init__(
-        self,
-        todo: Sequence[Task],
-        outcome: StudyOutcome,
-        executor: Executor,
-        progress: StudyProgress,
-        journal: TaskJournal,
-    ) -> None:
-        self._waiting, self._outcome = list(todo), outcome
-        self._attempts: Counter[str] = Counter()
-        self._n_running = 0
-        self._executor, self._progress, self._journal = executor, progress, journal
-
-    def run(self) -> None:
-        while self._waiting or self._n_running:
-            self._begin_ready()
-            if not self._n_running:
-                break
-            for ending in self._executor.wait(5.0):
-                self._n_running -= 1
-                self._settle(ending)
-        self._outcome.blocked = [task.name for task in self._waiting]
-
-    def _begin_ready(self) -> None:
-        done = set(self._outcome.done)
-        for task in list(self._waiting):
-            if self._n_running >= self._executor.capacity:
-                return
-            if done.issuperset(task.needs):
-                self._waiting.remove(task)
-                self._attempts[task.name] += 1
-                self._executor.submit(task)
-                self._n_running += 1
-
-    def _settle(self, ending: Ending) -> None:
-        task = ending.task
-        if not ending.error:
-            self._outcome.done.append(task.name)
-            self._progress.ended(ending, again=False)
-            return
-        most = ATTEMPTS_IF_LOST if ending.is_lost else ATTEMPTS
-        again = self._attempts[task.name] < most
-        if again:
-            self._waiting.insert(0, task)
-        else:
-            self._journal.fail(task.name, ending.error, ending.details)
-            self._outcome.failed[task.name] = ending.error
-        self._progress.ended(ending, again=again)
+def do_tasks(
+    todo: Sequence[Task],
+    outcome: StudyOutcome,
+    *,
+    executor: Executor,
+    progress: StudyProgress,
+    journal: TaskJournal,
+) -> None:
+    """Begin each task when what it needs is done, until nothing is left that can be done; fills in the outcome."""
+    waiting, running = list(todo), dict[Running, Task]()
+    attempts: Counter[str] = Counter()
+    while True:
+        ready = [task for task in waiting if set(outcome.done).issuperset(task.needs)]
+        for task in ready[: executor.capacity - len(running)]:
+            waiting.remove(task)
+            attempts[task.name] += 1
+            running[executor.begin(task)] = task
+        if not running:
+            break
+        for future in concurrent.futures.wait(running, timeout=5.0, return_when="FIRST_COMPLETED").done:
+            task, most = running.pop(future), ATTEMPTS
+            try:
+                error, details = future.result()
+            except executor.losses as loss:
+                error, details, most = LOST, str(loss), ATTEMPTS_IF_LOST
+            again = bool(error) and attempts[task.name] < most
+            if again:
+                waiting.insert(0, task)
+            elif error:
+                journal.fail(task.name, error, details)
+                outcome.failed[task.name] = error
+            else:
+                outcome.done.append(task.name)
+            progress.ended(task, error, again=again)
+    outcome.blocked = [task.name for task in waiting]

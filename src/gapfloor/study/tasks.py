@@ -89,7 +89,7 @@ class TrainTask(Task):
         if self.checkpoints:
             source = self._source(survey.study) / path.name
             return not source.is_file() or path.read_bytes() == source.read_bytes()
-        from gapfloor.training.checkpoint_file import read_header
+        from gapfloor.training.checkpoint import read_header
 
         header = read_header(path)
         remedy = "Give these runs another `budget` in the study file, or choose another --store."

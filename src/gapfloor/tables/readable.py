@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
+from gapfloor.lazy import resolve
 from gapfloor.result_data import ResultData
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal
@@ -19,6 +21,13 @@ class ReadableResult(ResultData):
     """The files that were written for the result."""
     failure: str = ""
     """Why a check that the user asked for failed: the command then exits with 1. Empty where nothing failed."""
+
+    def with_files(self, folder: str | Path | None) -> Self:
+        """The result, whose `written` are the files that were made for it in the folder; None makes none."""
+        if folder is not None:
+            write = resolve("gapfloor.report.result_files:write_result")
+            object.__setattr__(self, "written", tuple(write(self, Path(folder))))
+        return self
 
     def table(self) -> Table | None:
         """The table that people read first; None if sentences say it all."""

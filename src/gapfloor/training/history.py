@@ -14,7 +14,7 @@ from gapfloor.errors import UsageError
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.run_log import read_run_log
 from gapfloor.statistics.conventions import NAN
-from gapfloor.training.checkpoint_file import read_header
+from gapfloor.training.checkpoint import read_header
 
 #: The last training episodes whose mean the log calls `in_loop_return` (gapfloor.training.resume_state).
 WINDOW = 100
@@ -52,10 +52,6 @@ class History:
     kept: tuple[KeptCheckpoint, ...]
     log: tuple[InLoop, ...]
     notes: tuple[str, ...] = ()
-
-    def in_loop(self, steps: int) -> InLoop | None:
-        """The log's row at a checkpoint."""
-        return next((row for row in self.log if row.steps == steps), None)
 
 
 def read_history(folder: str | Path) -> History:

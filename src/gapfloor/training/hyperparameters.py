@@ -7,13 +7,11 @@ bits only, but a run is reproducible bit for bit, so they are recorded with the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from gapfloor.errors import UsageError, unknown_name
-
-#: How rewards reach the learner: as they are, or normalised by the discounted return's deviation and clipped.
-REWARD_MODES = ("raw", "cleanrl")
 
 #: Numbers of the network's arithmetic. Weights, losses and the optimiser are float32 under both.
 PRECISIONS = ("float32", "bf16")
@@ -51,8 +49,6 @@ class Hyperparameters:
     """Weight of the value loss."""
     max_gradient_norm: float = 0.5
     """Longer gradients are scaled down to this."""
-    rewards: str = "raw"
-    """`raw`, or `cleanrl`: normalised and clipped to between -10 and 10."""
     micro_batch: int = 64
     """Samples whose gradient is computed at once; a minibatch's are summed in order."""
     inference_batch: int = 0
@@ -61,20 +57,10 @@ class Hyperparameters:
     """`float32`, or `bf16`: convolutions and products in bfloat16, which gives other weights."""
 
     def __post_init__(self) -> None:
-        for name in ("environments", "rollout_length", "minibatches", "epochs", "micro_batch"):
-            _check(
-                isinstance(getattr(self, name), int) and getattr(self, name) >= 1, name, self, "at least 1"
-            )
-        for name in ("learning_rate", "adam_epsilon", "clip", "max_gradient_norm"):
-            value = getattr(self, name)
-            _check(math.isfinite(value) and value > 0, name, self, "greater than 0")
-        for name in ("entropy_coefficient", "value_coefficient"):
-            value = getattr(self, name)
-            _check(math.isfinite(value) and value >= 0, name, self, "0 or more")
-        for name in ("discount", "gae_lambda"):
-            _check(0 <= getattr(self, name) <= 1, name, self, "between 0 and 1")
-        if self.rewards not in REWARD_MODES:
-            raise unknown_name("reward mode", self.rewards, REWARD_MODES)
+        for rule, (holds, names) in _RULES.items():
+            for name in names.split():
+                if not holds(getattr(self, name)):
+                    raise UsageError(f"`{name}` is {getattr(self, name)}: it must be {rule}.")
         if self.precision not in PRECISIONS:
             raise unknown_name("precision", self.precision, PRECISIONS)
         if self.batch % self.minibatches:
@@ -100,15 +86,25 @@ class Hyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, for a header."""
-        values = asdict(self)
+        values = asdict(self) | {"rewards": "raw"}  # the learner gets them as the game gives them
         if self.precision == "float32":
             del values["precision"]  # headers from before there was a choice say nothing
         return values
 
 
-def _check(holds: bool, name: str, hyperparameters: Hyperparameters, rule: str) -> None:
-    if not holds:
-        raise UsageError(f"`{name}` is {getattr(hyperparameters, name)}: it must be {rule}.")
+#: What must hold -> the test, and the names of the settings.
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "at least 1": (
+        lambda value: isinstance(value, int) and value >= 1,
+        "environments rollout_length minibatches epochs micro_batch",
+    ),
+    "greater than 0": (
+        lambda value: math.isfinite(value) and value > 0,
+        "learning_rate adam_epsilon clip max_gradient_norm",
+    ),
+    "0 or more": (lambda value: math.isfinite(value) and value >= 0, "entropy_coefficient value_coefficient"),
+    "between 0 and 1": (lambda value: 0 <= value <= 1, "discount gae_lambda"),
+}
 
 
 def _choose_inference_batch(environments: int) -> int:

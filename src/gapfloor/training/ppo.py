@@ -19,7 +19,6 @@ from gapfloor.engines.engine import Engine
 from gapfloor.errors import CheckFailedError
 from gapfloor.training.agent import Agent
 from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.rewards import RewardScale
 
 Floats = npt.NDArray[np.float32]
 
@@ -34,15 +33,13 @@ class Position:
     firsts: npt.NDArray[np.bool_]
     episode_returns: npt.NDArray[np.float64]
     episode_lengths: npt.NDArray[np.int64]
-    reward_scale: RewardScale | None
 
     @classmethod
-    def start(cls, engine: Engine, *, rewards: str) -> Position:
+    def start(cls, engine: Engine) -> Position:
         """The first position of a new engine."""
         n = engine.n_slots
         observations, _, firsts = engine.observe()
-        scale = RewardScale.start(n) if rewards == "cleanrl" else None
-        return cls(observations.copy(), firsts.astype(bool), np.zeros(n), np.zeros(n, np.int64), scale)
+        return cls(observations.copy(), firsts.astype(bool), np.zeros(n), np.zeros(n, np.int64))
 
 
 @dataclass
@@ -108,8 +105,6 @@ def collect_rollout(
                 (float(position.episode_returns[slot]), int(position.episode_lengths[slot]))
             )
             position.episode_returns[slot], position.episode_lengths[slot] = 0.0, 0
-        if position.reward_scale is not None:
-            rewards = position.reward_scale.scale(rewards, position.firsts, discount=hyper.discount)
         rollout.rewards[step] = rewards
     _, rollout.last_values = infer(agent, position.observations, hyper, workers)
     rollout.entropy_nats = float(np.mean(entropies))
@@ -283,7 +278,7 @@ def update(
             if not bool(torch.isfinite(step_terms).all() and torch.isfinite(norm)):
                 raise CheckFailedError(
                     "The loss or its gradient is no longer finite: training stopped, and the last good checkpoint "
-                    "is kept. Train with another seed, or with --rewards cleanrl if rewards are large."
+                    "is kept. Train with another seed."
                 )
             optimiser.step()
             terms.append(step_terms)

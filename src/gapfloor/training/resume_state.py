@@ -17,19 +17,15 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from gapfloor.disk_errors import shortened
 from gapfloor.engines.engine import Engine
 from gapfloor.errors import StoreError
-from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent
-from gapfloor.training.checkpoint import hash_contents
-from gapfloor.training.checkpoint_file import hash_header
+from gapfloor.training.checkpoint import hash_contents, hash_header, write_sealed
 from gapfloor.training.log import FIELDS, LogRow
 from gapfloor.training.ppo import Position
-from gapfloor.training.rewards import RewardScale
 from gapfloor.training.streams import load_stream, save_stream
 
 FORMAT = "gapfloor-resume/1"
@@ -60,7 +56,6 @@ def save_progress(
     path: Path, progress: RunProgress, *, spec: Mapping[str, Any], versions: Mapping[str, str]
 ) -> None:
     """Write the state to `path`, whole or not at all."""
-    position = progress.position
     tensors: dict[str, torch.Tensor] = {
         f"agent.{name}": tensor.detach().cpu().contiguous()
         for name, tensor in progress.agent.state_dict().items()
@@ -76,7 +71,7 @@ def save_progress(
             bytearray(progress.engine.save(slot)), dtype=torch.uint8
         )
     for name in _POSITION:
-        tensors[f"position.{name}"] = torch.from_numpy(getattr(position, name))
+        tensors[f"position.{name}"] = torch.from_numpy(getattr(progress.position, name))
     tensors["recent"] = torch.tensor(list(progress.recent), dtype=torch.float64).reshape(-1, 2)
     tensors["log"] = torch.tensor([row.values() for row in progress.log], dtype=torch.float64)
     header: dict[str, Any] = {
@@ -89,14 +84,7 @@ def save_progress(
         "streams": {purpose: save_stream(stream) for purpose, stream in progress.streams.items()},
         "log_fields": FIELDS,
     }
-    if position.reward_scale is not None:
-        scale = position.reward_scale
-        tensors["rewards.discounted"] = torch.from_numpy(scale.discounted)
-        # As hexadecimal text: every bit of the running moments matters.
-        header["rewards"] = [float(x).hex() for x in (scale.mean, scale.variance, scale.count)]
-    header["content_hash"] = hash_contents(tensors, FORMAT)
-    header["header_hash"] = hash_header(header)
-    write_bytes_atomically(path, save(tensors, metadata={HEADER_KEY: json.dumps(header, sort_keys=True)}))
+    write_sealed(path, tensors, {**header, "content_hash": hash_contents(tensors, FORMAT)})
 
 
 @dataclass(frozen=True)
@@ -136,12 +124,7 @@ def _restore(
         }
     for slot in range(engine.n_slots):
         engine.load(slot, tensors[f"engine.{slot:04d}"].numpy().tobytes())
-    scale = None
-    if "rewards" in header:
-        moments = [float.fromhex(text) for text in header["rewards"]]
-        scale = RewardScale(tensors["rewards.discounted"].numpy().copy(), *moments)
-    arrays = {name: tensors[f"position.{name}"].numpy().copy() for name in _POSITION}
-    position = Position(**arrays, reward_scale=scale)
+    position = Position(**{name: tensors[f"position.{name}"].numpy().copy() for name in _POSITION})
     recent = deque(((float(r), int(n)) for r, n in tensors["recent"].tolist()), maxlen=RECENT_EPISODES)
     return RunProgress(
         iteration=header["iteration"],

@@ -26,8 +26,7 @@ from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import remove_leftovers
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import write_checkpoint
-from gapfloor.training.checkpoint_file import read_header
+from gapfloor.training.checkpoint import read_header, write_checkpoint
 from gapfloor.training.log import LogRow, note_speed, write_log
 from gapfloor.training.ppo import Position, Rollout, collect_rollout, update
 from gapfloor.training.precision import check_bf16
@@ -191,7 +190,7 @@ class _Run:
             if begun != versions:
                 progress.earlier_versions.append(begun)
             return progress
-        position = Position.start(engine, rewards=hyper.rewards)
+        position = Position.start(engine)
         streams = {purpose: make_stream(spec.seed, purpose) for purpose in ("actions", "minibatches")}
         return RunProgress(
             0, agent, optimiser, engine, position, streams, deque(maxlen=RECENT_EPISODES), [], []
