@@ -9,6 +9,7 @@ as JSON when the process ends.
 import atexit
 import functools
 import importlib.abc
+import importlib.util
 import json
 import os
 import sys
@@ -17,24 +18,29 @@ import traceback
 
 _OUT = os.environ.get("GAPFLOOR_TRACE_OUT", "")
 _MOST_STEPS = int(os.environ.get("GAPFLOOR_TRACE_STEPS", "0"))
+#: Draws and maxima that are remembered between two steps.
 _WINDOW = 400
 
-_state = threading.local()
 _sites = {}
 _environments = {}
 _counts = {"updates": 0, "steps": 0}
 _unseen = set()
 
 
-def _here():
-    """The innermost line of the user's own code: not a library, not this file."""
-    frame = sys._getframe(2)
-    return _users_lines(frame, 1)[0]
+class _State(threading.local):
+    depth = 0  # how many watched steps and resets are running
+    drawing = 0  # how many watched draws are running: a sample that calls multinomial inside is one draw
+
+    def __init__(self):
+        self.recent = []
 
 
-def _users_lines(frame, most):
+_state = _State()
+
+
+def _users_lines(most):
     """The innermost lines of the user's own code, the deepest first; a library's line where there is none."""
-    fallback, found = None, []
+    frame, fallback, found = sys._getframe(1), None, []
     while frame is not None and len(found) < most:
         name = frame.f_code.co_filename
         if not name.startswith("<") and name != __file__:
@@ -47,13 +53,6 @@ def _users_lines(frame, most):
     return found or [fallback or ["?", 0, "?"]]
 
 
-def _recent():
-    if not hasattr(_state, "recent"):
-        _state.recent = []
-        _state.depth = 0
-    return _state.recent
-
-
 def _as_numbers(value):
     """A flat list of numbers, or None; large arrays are not compared."""
     try:
@@ -61,13 +60,12 @@ def _as_numbers(value):
             value = list(value.values())
         if hasattr(value, "detach"):
             value = value.detach().cpu()
-        if hasattr(value, "tolist"):
-            value = value.tolist()
         flat, waiting = [], [value]
         while waiting and len(flat) < 4096:
             item = waiting.pop()
+            item = item.tolist() if hasattr(item, "tolist") else item
             if isinstance(item, (list, tuple)):
-                waiting.extend(reversed([one.tolist() if hasattr(one, "tolist") else one for one in item]))
+                waiting.extend(reversed(item))
             elif isinstance(item, (int, float)):
                 flat.append(float(item))
             else:
@@ -77,173 +75,168 @@ def _as_numbers(value):
         return None
 
 
-def _note(kind, value):
-    if getattr(_state, "is_quiet", False):
-        return
-    recent = _recent()
-    if kind == "argmax" and any(one == "noise" and value and len(value) > 1 for one, value, _ in recent):
-        kind = "noisy"  # the maximum of something to which noise was added, as in the Gumbel trick
-    if len(recent) < _WINDOW:
-        recent.append((kind, _as_numbers(value), _here()))
-
-
-def _replace(owner, name, make, inherited=False):
-    """Put `make(function)` in the place of a function, once; static and class methods stay that."""
+def _around(owner, name, watch, inherited=False):
+    """Replace a function, once, by one that hands it with its arguments to `watch`, which calls it."""
     original = vars(owner).get(name, getattr(owner, name, None) if inherited else None)
     is_static = isinstance(original, (staticmethod, classmethod))
     function = original.__func__ if is_static else original
     if not callable(function) or getattr(function, "_gapfloor", False):
         return
-    made = functools.wraps(function)(make(function))
-    made._gapfloor = True
+
+    @functools.wraps(function)
+    def watched(*arguments, **keywords):
+        return watch(function, arguments, keywords)
+
+    watched._gapfloor = True
     try:
-        setattr(owner, name, type(original)(made) if is_static else made)
+        setattr(owner, name, type(original)(watched) if is_static else watched)
     except (AttributeError, TypeError):
         _unseen.add(f"{getattr(owner, '__name__', owner)}.{name} cannot be watched")
 
 
-def _watch(owner, names, kind, inherited=False):
-    """Replace functions by ones that note their results."""
+# Draws and maxima.
 
-    def make(function, name):
-        def watched(*arguments, **keywords):
-            depth = getattr(_state, "drawing", 0)
-            _state.drawing = depth + 1
-            try:
-                value = function(*arguments, **keywords)
-            finally:
-                _state.drawing = depth
-            if depth == 0:  # a sample that calls multinomial inside is one draw
-                given = arguments[1:] if inherited else arguments
-                # A choice without weights ignores the policy.
-                is_plain = name == "choice" and keywords.get("p") is None and len(given) < 4
-                _note("random" if is_plain else kind, value)
-            return value
 
-        return watched
+def _watch_draws(owner, names, kind, inherited=False):
+    """Remember what functions give back, as numbers of one kind."""
+
+    def drawn(function, arguments, keywords):
+        _state.drawing += 1
+        try:
+            value = function(*arguments, **keywords)
+        finally:
+            _state.drawing -= 1
+        if _state.drawing == 0:
+            # A choice without weights ignores the policy.
+            is_choice = getattr(function, "__name__", "") == "choice"
+            is_plain = is_choice and keywords.get("p") is None and len(arguments) - inherited < 4
+            _note("random" if is_plain else kind, value)
+        return value
 
     for name in names:
-        _replace(owner, name, functools.partial(make, name=name), inherited)
+        _around(owner, name, drawn, inherited)
 
 
-def _watch_step(owner, name):
-    def make(original):
-        def stepped(self, *arguments, **keywords):
-            _recent()
-            is_outer = _state.depth == 0
-            _state.depth += 1
-            if is_outer:
-                _note_step(self, arguments[0] if arguments else next(iter(keywords.values()), None))
-            try:
-                value = original(self, *arguments, **keywords)
-            finally:
-                _state.depth -= 1
-            if is_outer:
-                _note_end(self, value)
-                _state.recent = []
-            return value
-
-        return stepped
-
-    _replace(owner, name, make)
+def _note(kind, value):
+    recent = _state.recent
+    if kind == "argmax" and any(one == "noise" and found and len(found) > 1 for one, found, _ in recent):
+        kind = "noisy"  # the maximum of something to which noise was added, as in the Gumbel trick
+    if len(recent) < _WINDOW:
+        recent.append((kind, _as_numbers(value), _users_lines(1)[0]))
 
 
-def _watch_reset(owner):
-    def make(original):
-        def was_reset(self, *arguments, **keywords):
-            _recent()
-            if _state.depth == 0:
-                seen = _environments.setdefault(id(self), _new_environment(self))
-                seen["updates_since"] = _counts["updates"]
-            _state.depth += 1
-            try:
-                return original(self, *arguments, **keywords)
-            finally:
-                _state.depth -= 1
-
-        return was_reset
-
-    _replace(owner, "reset", make)
+# Steps, resets and updates.
 
 
-def _new_environment(environment):
+def _inside(function, arguments, keywords):
+    _state.depth += 1
+    try:
+        return function(*arguments, **keywords)
+    finally:
+        _state.depth -= 1
+
+
+def _step(function, arguments, keywords):
+    if _state.depth:
+        return _inside(function, arguments, keywords)  # a wrapper steps the environment inside it
+    given = (*arguments[1:], *keywords.values())
+    site = _note_step(arguments[0], given[0] if given else None)
+    value = _inside(function, arguments, keywords)
+    # Four values end with `done`, five with two reasons for an end.
+    ends = value[2 : len(value) - 1] if isinstance(value, tuple) and len(value) in (4, 5) else ()
+    site["episodes"] += any(any(_as_numbers(item) or ()) for item in ends)
+    _state.recent = []
+    return value
+
+
+def _reset(function, arguments, keywords):
+    if _state.depth == 0:
+        _environment(arguments[0])["updates_since"] = _counts["updates"]
+    return _inside(function, arguments, keywords)
+
+
+def _update(function, arguments, keywords):
+    value = function(*arguments, **keywords)
+    _counts["updates"] += 1
+    return value
+
+
+def _environment(environment):
     spec = getattr(environment, "spec", None)
     name = str(getattr(spec, "id", "")) or type(getattr(environment, "unwrapped", environment)).__name__
     # The object is kept, so that no other one gets its number.
-    return {"name": name, "updates_since": _counts["updates"], "keep": environment}
+    fresh = {"name": name, "updates_since": _counts["updates"], "keep": environment}
+    return _environments.setdefault(id(environment), fresh)
 
 
 def _note_step(environment, action):
     _counts["steps"] += 1
-    lines = _users_lines(sys._getframe(2), 4)
-    place = lines[0]
-    seen = _environments.setdefault(id(environment), _new_environment(environment))
+    lines = _users_lines(4)
+    seen = _environment(environment)
+    fresh = {"place": lines[0], "callers": lines[1:], "environment": seen["name"], "matched": {}, "drawn": {}}
+    fresh |= {"places": {}, "versions": []}
+    fresh |= dict.fromkeys(("steps", "episodes", "quiet", "random", "spanning"), 0)
     # The same line with other callers may act by another rule, or with another epsilon.
-    key = f"{lines}:{id(environment)}"
-    seen["site"] = key
-    site = _sites.setdefault(
-        key,
-        {
-            "place": place,
-            "callers": lines[1:],
-            "environment": id(environment),
-            "steps": 0,
-            "episodes": 0,
-            "matched": {},
-            "drawn": {},
-            "quiet": 0,
-            "random": 0,
-            "places": {},
-            "versions": [],
-            "spanning": 0,
-        },
-    )
+    site = _sites.setdefault(f"{lines}:{id(environment)}", fresh)
     site["steps"] += 1
     version = _counts["updates"]
-    if not site["versions"] or site["versions"][-1] != version:
-        site["versions"].append(version)
-        del site["versions"][:-1000]
+    if site["versions"][-1:] != [version]:
+        site["versions"] = [*site["versions"], version][-1000:]
     if version != seen["updates_since"]:
         site["spanning"] += 1
         seen["updates_since"] = version
     numbers = _as_numbers(action)
-    recent = _recent()
-    kinds = {kind for kind, _, _ in recent}
-    for kind in kinds:
-        site["drawn"][kind] = site["drawn"].get(kind, 0) + 1
-    if not kinds & {"sampled", "random", "noise"}:
-        site["quiet"] += 1
+    kinds = {kind for kind, _, _ in _state.recent}
+    site["quiet"] += not kinds & {"sampled", "random", "noise"}
     matched = set()
-    for kind, value, where in reversed(recent):
+    for kind, value, where in reversed(_state.recent):
         if kind not in matched and numbers is not None and value == numbers:
             matched.add(kind)
-            name = f"{kind} at {where[0]}:{where[1]}"
-            site["places"][name] = site["places"].get(name, 0) + 1
+            _count(site["places"], f"{kind} at {where[0]}:{where[1]}")
     # A random action that is not also the best one: every one of them is counted.
     site["random"] += "random" in matched and not matched & {"argmax", "sampled"}
+    for kind in kinds:
+        _count(site["drawn"], kind)
     for kind in matched:
-        site["matched"][kind] = site["matched"].get(kind, 0) + 1
+        _count(site["matched"], kind)
     if _MOST_STEPS and _counts["steps"] >= _MOST_STEPS:
         _write()
         os._exit(0)
+    return site
 
 
-def _note_end(environment, value):
-    try:
-        done = value[2] if len(value) in (4, 5) else None
-        more = value[3] if len(value) == 5 else None
-        ended = [any(_as_numbers(item) or []) for item in (done, more) if item is not None]
-    except Exception:
-        return
-    site = _sites.get(_environments.get(id(environment), {}).get("site"))
-    if any(ended) and site is not None:
-        site["episodes"] += 1
+def _count(counts, name):
+    counts[name] = counts.get(name, 0) + 1
 
 
-def _watch_class(kind):
-    _watch_step(kind, "step")
-    _watch_step(kind, "step_wait")
-    _watch_reset(kind)
+def _watch_environment(kind):
+    for name in ("step", "step_wait"):
+        _around(kind, name, _step)
+    _around(kind, "reset", _reset)
+
+
+# What is watched in which module.
+
+_NUMBERS = ("rand", "random", "uniform", "normal", "randn", "standard_normal", "gumbel", "exponential")
+#: Module, the object in it, its functions, the kind of numbers that they give, whether inherited ones count.
+_DRAWS = (
+    ("torch", "", ("multinomial", "bernoulli", "normal"), "sampled", False),
+    ("torch", "", ("rand", "randn", "rand_like", "randn_like"), "noise", False),
+    ("torch", "", ("randint",), "random", False),
+    ("torch", "", ("argmax",), "argmax", False),
+    ("torch", "Tensor", ("argmax",), "argmax", True),
+    ("torch", "Tensor", ("multinomial",), "sampled", True),
+    ("numpy", "", ("argmax",), "argmax", False),
+    ("numpy", "random", ("choice", "multinomial"), "sampled", False),
+    ("numpy", "random", ("randint", "random_integers"), "random", False),
+    ("numpy", "random", _NUMBERS, "noise", False),
+    ("random", "", ("randint", "randrange", "choice"), "random", False),
+    ("random", "", ("choices",), "sampled", False),
+    ("random", "", ("random", "gauss", "uniform"), "noise", False),
+    ("random", "Random", ("randint", "randrange", "choice"), "random", False),
+    ("random", "Random", ("choices",), "sampled", False),
+    ("random", "Random", ("uniform",), "noise", False),
+)
 
 
 def _watch_family(base, watch):
@@ -266,86 +259,46 @@ def _watch_family(base, watch):
 
 
 def _patch_optimizer(module):
-    def count(step):
-        def updated(*arguments, **keywords):
-            value = step(*arguments, **keywords)
-            _counts["updates"] += 1
-            return value
+    def made(function, arguments, keywords):
+        function(*arguments, **keywords)
+        _around(type(arguments[0]), "step", _update, inherited=True)
 
-        return updated
-
-    def make(original):
-        def made(self, *arguments, **keywords):
-            original(self, *arguments, **keywords)
-            _replace(type(self), "step", count, inherited=True)
-
-        return made
-
-    _replace(module.Optimizer, "__init__", make)
+    _around(module.Optimizer, "__init__", made)
 
 
-def _patch_torch(module):
-    _watch(module, ("multinomial", "bernoulli", "normal"), "sampled")
-    _watch(module, ("rand", "randn", "rand_like", "randn_like"), "noise")
-    _watch(module, ("randint",), "random")
-    _watch(module, ("argmax",), "argmax")
-    _watch(module.Tensor, ("argmax",), "argmax", inherited=True)
-    _watch(module.Tensor, ("multinomial",), "sampled", inherited=True)
-
-
-def _patch_numpy(module):
-    random = module.random
-    _watch(module, ("argmax",), "argmax")
-    _watch(random, ("choice", "multinomial"), "sampled")
-    _watch(random, ("randint", "random_integers"), "random")
-    _watch(random, ("rand", "random", "uniform", "normal", "randn", "gumbel", "exponential"), "noise")
-
+def _patch_generators(module):
     # Generators are extension types: `default_rng` gives a watched subclass that draws the same numbers.
-    class Watched(random.Generator):
-        pass
+    random = module.random
+    watched = type("Generator", (random.Generator,), {})
+    _watch_draws(watched, ("choice", "multinomial"), "sampled", inherited=True)
+    _watch_draws(watched, ("integers",), "random", inherited=True)
+    _watch_draws(watched, _NUMBERS, "noise", inherited=True)
 
-    _watch(Watched, ("choice", "multinomial"), "sampled", inherited=True)
-    _watch(Watched, ("integers",), "random", inherited=True)
-    numbers = ("random", "uniform", "normal", "standard_normal", "gumbel", "exponential")
-    _watch(Watched, numbers, "noise", inherited=True)
+    def made(function, arguments, keywords):
+        generator = function(*arguments, **keywords)
+        return watched(generator.bit_generator) if type(generator) is random.Generator else generator
 
-    def make(original):
-        def default_rng(seed=None):
-            made = original(seed)
-            return made if type(made) is not random.Generator else Watched(made.bit_generator)
-
-        return default_rng
-
-    Watched.__name__ = Watched.__qualname__ = "Generator"
-    _replace(random, "default_rng", make)
-
-
-def _patch_random(module):
-    for owner in (module, module.Random):
-        _watch(owner, ("randint", "randrange", "choice"), "random")
-        _watch(owner, ("choices",), "sampled")
-        _watch(owner, ("uniform",), "noise")
-    _watch(module, ("random", "gauss"), "noise")
+    _around(random, "default_rng", made)
 
 
 def _patch_spaces(module):
-    _watch_family(module.Space, lambda kind: _watch(kind, ("sample",), "random"))
+    _watch_family(module.Space, lambda kind: _watch_draws(kind, ("sample",), "random"))
 
 
 def _patch_distributions(module):
-    _watch_family(module.Distribution, lambda kind: _watch(kind, ("sample", "rsample"), "sampled"))
+    _watch_family(module.Distribution, lambda kind: _watch_draws(kind, ("sample", "rsample"), "sampled"))
 
 
 def _patch_gym3(module):
     for item in vars(module).values():
         if isinstance(item, type) and "Env" in item.__name__:
-            _watch_class(item)
+            _watch_environment(item)
 
 
 def _patch_environments(module):
     for name in ("Env", "VectorEnv", "VecEnv"):
         if name in vars(module):
-            _watch_family(vars(module)[name], _watch_class)
+            _watch_family(vars(module)[name], _watch_environment)
 
 
 _PATCHES = {
@@ -357,11 +310,11 @@ _PATCHES = {
     "gym.spaces.space": _patch_spaces,
     "stable_baselines3.common.vec_env.base_vec_env": _patch_environments,
     "gym3.interop": _patch_gym3,
-    "torch": _patch_torch,
+    "torch": None,
     "torch.distributions.distribution": _patch_distributions,
     "torch.optim.optimizer": _patch_optimizer,
-    "numpy": _patch_numpy,
-    "random": _patch_random,
+    "numpy": _patch_generators,
+    "random": None,
 }
 _BLIND = {"jax": "JAX", "tensorflow": "TensorFlow", "envpool": "envpool", "ray": "Ray's workers"}
 
@@ -369,60 +322,48 @@ _BLIND = {"jax": "JAX", "tensorflow": "TensorFlow", "envpool": "envpool", "ray":
 class _Finder(importlib.abc.MetaPathFinder):
     """Runs a patch right after its module was loaded by whoever would have loaded it."""
 
+    active = frozenset()
+
     def find_spec(self, name, path, target=None):
         if name not in _PATCHES or name in self.active:
             return None
-        self.active.add(name)
+        self.active |= {name}
         try:
-            for finder in sys.meta_path:
-                if finder is self or not hasattr(finder, "find_spec"):
-                    continue
-                spec = finder.find_spec(name, path, target)
-                if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                    original = spec.loader.exec_module
-
-                    def execute(module, _original=original, _name=name):
-                        _original(module)
-                        _apply(_name, module)
-
-                    spec.loader.exec_module = execute
-                    return spec
+            spec = importlib.util.find_spec(name)
         finally:
-            self.active.discard(name)
-        return None
+            self.active -= {name}
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            original = spec.loader.exec_module
 
-    def __init__(self):
-        self.active = set()
+            def execute(module):
+                original(module)
+                _apply(name, module)
+
+            spec.loader.exec_module = execute
+        return spec
 
 
 def _apply(name, module):
     try:
-        _PATCHES[name](module)
+        for home, owner, functions, kind, inherited in _DRAWS:
+            if home == name:
+                _watch_draws(getattr(module, owner) if owner else module, functions, kind, inherited)
+        if _PATCHES[name] is not None:
+            _PATCHES[name](module)
     except Exception:
         _unseen.add(f"{name}: {traceback.format_exc(limit=1).splitlines()[-1]}")
 
 
 def _write():
-    if not _OUT:
-        return
-    environments = {str(key): item["name"] for key, item in _environments.items()}
     _unseen.update(f"{text} (not watched)" for name, text in _BLIND.items() if name in sys.modules)
-    document = {
-        "sites": list(_sites.values()),
-        "environments": environments,
-        "updates": _counts["updates"],
-        "steps": _counts["steps"],
-        "unseen": sorted(_unseen),
-        "python": sys.version.split()[0],
-        "argv": sys.argv,
-    }
+    document = {"sites": list(_sites.values()), "updates": _counts["updates"], "unseen": sorted(_unseen)}
     with open(f"{_OUT}.{os.getpid()}", "w", encoding="utf-8") as stream:
         json.dump(document, stream, default=str)
 
 
 if _OUT:
     sys.meta_path.insert(0, _Finder())
-    for _name in list(_PATCHES):
+    for _name in _PATCHES:
         if _name in sys.modules:
             _apply(_name, sys.modules[_name])
     atexit.register(_write)

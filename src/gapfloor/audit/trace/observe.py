@@ -87,7 +87,7 @@ def _result(command: tuple[str, ...], exit_code: int, seen: list[dict[str, Any]]
     paths: list[ObservedPath] = []
     unseen: list[str] = []
     for document in seen:
-        paths.extend(_observed(site, document) for site in document["sites"])
+        paths.extend(map(_observed, document["sites"]))
         unseen.extend(document["unseen"])
     if not seen:
         unseen.append("the command did not start Python, or ended without its exit handlers")
@@ -100,21 +100,21 @@ def _result(command: tuple[str, ...], exit_code: int, seen: list[dict[str, Any]]
     )
 
 
-def _observed(site: dict[str, Any], document: dict[str, Any]) -> ObservedPath:
+def _observed(site: dict[str, Any]) -> ObservedPath:
     places = sorted(site["places"].items(), key=lambda item: -item[1])
     return ObservedPath(
         file=_short(site["place"][0]),
         line=site["place"][1],
         function=site["place"][2],
-        environment=document["environments"].get(str(site["environment"]), "?"),
+        environment=site["environment"],
         rule=decide_observed(site),
         n_steps=site["steps"],
         n_episodes=site["episodes"],
         n_policy_versions=len(set(site["versions"])),
         in_loop=site["spanning"] > 0,
         evidence=tuple(f"{_short(text)} ({count} of {site['steps']} steps)" for text, count in places[:4]),
-        n_random=site.get("random", 0),
-        called_from=tuple(f"{_short(file)}:{line}" for file, line, _ in site.get("callers", ())),
+        n_random=site["random"],
+        called_from=tuple(f"{_short(file)}:{line}" for file, line, _ in site["callers"]),
     )
 
 
