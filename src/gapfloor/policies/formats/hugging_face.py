@@ -1,7 +1,7 @@
 """Policies on the Hugging Face Hub: `hf:OWNER/NAME[@REVISION][/FILE]`, resolved through the Hub's own cache.
 
 A file of the Hub becomes a local path with the options that the user gave, so the checks of its format apply and
-nothing is unpickled without `trust=yes`. With `HF_HUB_OFFLINE=1` only the cache is used.
+nothing is unpickled. With `HF_HUB_OFFLINE=1` only the cache is used.
 """
 
 from __future__ import annotations
