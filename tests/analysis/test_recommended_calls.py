@@ -26,7 +26,7 @@ def test_without_a_plan_the_recommended_method_calls_and_a_plan_without_the_sett
         results = analyse(episodes, given)
         assert {row.delta.method for row in results.floor_comparisons} == {method}
         assert {row.estimate.method for row in results.gaps} == {method}
-        assert (results.plan.floor_method, results.plan.gap_method) == (method, method)
+        assert results.plan.method == method
 
 
 @pytest.mark.parametrize("method", ["paper", "recommended"])
@@ -95,7 +95,7 @@ def test_a_gap_with_level_seeds_has_excess_interval_and_levels():
 def test_the_json_has_the_calls_of_the_other_method_in_one_place():
     document = analyse(table(game_rows(n_runs=3))).to_dict()
     other = document["other_method"]
-    assert (other["floor_method"], other["gap_method"]) == ("paper", "paper")
+    assert other["method"] == "paper"
     assert document["floor_comparisons"][0]["delta"]["method"] == "recommended"
     assert other["floor_comparisons"][0]["decision"]["call"] == "above"
     assert other["gaps"][0]["decision"]["call"] in ("train higher", "test higher", "not distinguishable")

@@ -32,7 +32,7 @@ def card():
             }
         ],
         "tests": {
-            "floor": "Welch", "gap": "Fisher", "floor_method": "paper", "gap_method": "paper", "alpha": 0.05,
+            "floor": "Welch", "gap": "Fisher", "method": "paper", "alpha": 0.05,
             "resamples": 10,
         },
         "plan": {"name": "paper", "sha256": "0", "status": "exploratory", "locked_at": None},

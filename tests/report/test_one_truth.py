@@ -58,7 +58,7 @@ def contradictions(source: ReportSource, written: WrittenReport) -> list[str]:
 def _against_its_interval(one: Statement, findings: Findings) -> list[str]:
     """Whether an interval excludes zero exactly if its p is small and a call was made."""
     plan, is_gap = findings.plan, one.about[-1] == "gap"
-    method = plan.gap_method if is_gap else plan.floor_method
+    method = plan.method
     if one.call == "not tested" or not (math.isfinite(one.low) and math.isfinite(one.high)):
         return []
     if method == "paper" and is_gap:
@@ -109,7 +109,7 @@ def _wrong_methods(findings: Findings, folder: Path) -> list[str]:
     """Whether the methods paragraph describes the plan's tests, and counts what was not tested."""
     text = (folder / "methods.txt").read_text(encoding="utf-8")
     wrong = []
-    if ("by Welch's two-sided test" in text) != (findings.plan.floor_method == "paper"):
+    if ("by Welch's two-sided test" in text) != (findings.plan.method == "paper"):
         wrong.append("The methods paragraph describes another method than the plan's.")
     untested = sum(row.call == "not tested" for row in findings.results.floor_comparisons)
     told = re.findall(r"(\d+) comparisons? (?:with fewer than|could not be called)", text)

@@ -97,10 +97,9 @@ def analyse(
         call_counts=call_counts(against_floor),
         sensitivity=sensitivity_rows(context, families, [*against_floor, *gaps]),
         other_method=OtherMethod(
-            floor_method=(for_floor := other_method(context.floor_method)),
-            gap_method=(for_gaps := other_method(context.gap_method)),
-            floor_comparisons=called_rows(floor_families, method=for_floor),
-            gaps=called_rows(families_of_gaps, method=for_gaps),
+            method=(other := other_method(context.method)),
+            floor_comparisons=called_rows(floor_families, method=other),
+            gaps=called_rows(families_of_gaps, method=other),
         ),
         screen_summaries=screen_summaries(screen),
         problems=problems,
@@ -158,7 +157,7 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
         elif 0 < context.study.n_cells <= n_timed:
             fixed["shown"] = "by the times in its log, locked before any cell of this store"
     return PlanUsed(
-        name=plan.name if locked is not None else f"{context.floor_method} (built in)",
+        name=plan.name if locked is not None else f"{context.method} (built in)",
         hash=context.plan_hash,
         alpha=plan.floor.alpha,
         confidence=plan.intervals.confidence,
@@ -167,8 +166,7 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
         primary_rule=plan.scope.primary_rule,
         cuts=plan.screen.cuts,
         reference=plan.floor.reference,
-        floor_method=context.floor_method,
-        gap_method=context.gap_method,
+        method=context.method,
         least_runs=plan.least_runs,
         pooled=context.pools == (None,),
         addenda=tuple(

@@ -50,11 +50,6 @@ class Compared(ABC):
 
     @property
     @abstractmethod
-    def method(self) -> Method:
-        """The plan's method for such comparisons."""
-
-    @property
-    @abstractmethod
     def paper_test(self) -> Any:
         """What the paper's test finds, before its family is known."""
 
@@ -147,7 +142,7 @@ def in_families(found: Sequence[AnyCompared]) -> list[list[AnyCompared]]:
 def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[FamilyCall]:
     """The calls of one family by a method (the plan's)."""
     kind, alpha = type(family[0]), family[0].context.plan.floor.alpha
-    if (method or family[0].method) == "recommended":
+    if (method or family[0].context.method) == "recommended":
         return list(kind.call_recommended([one.recommended_test for one in family], alpha=alpha))
     calls = kind.call_paper([one.paper_test for one in family], alpha=alpha)
     return [

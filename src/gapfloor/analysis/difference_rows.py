@@ -100,7 +100,7 @@ def _pair(
     )  # fmt: skip
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
     difference = paired_difference(
-        a, b, rng=context.rng(row["seed"]), method=context.floor_method, **context.resampling
+        a, b, rng=context.rng(row["seed"]), method=context.method, **context.resampling
     )
     return RuleDifferenceRow(
         **{**row, "level_set": ""},
@@ -175,7 +175,7 @@ def _between_agents(
             sem_b=b.moments.sem,
             n_runs=(a.moments.n, b.moments.n),
             difference=difference_of_agents(
-                a, b, rng=context.rng(row["seed"]), method=context.floor_method, **context.resampling
+                a, b, rng=context.rng(row["seed"]), method=context.method, **context.resampling
             ),
             decision=Decision(),
             p_draw_min=min(p_draws, default=NAN),
@@ -188,7 +188,7 @@ def _decisions(context: PlannedStudy, family: Sequence[AgentDifferenceRow]) -> l
     """The calls of one family; those that the shape of the runs forbids are not made by the recommended method."""
     first, least, words = family[0], context.plan.least_runs, ("first higher", "second higher")
     adjusted = holm([row.difference.p if min(row.n_runs) >= least else NAN for row in family])
-    shapes = _shapes(context, family) if context.floor_method == "recommended" else {}
+    shapes = _shapes(context, family) if context.method == "recommended" else {}
     name = f"agents: {', '.join(part for part in (first.rule, first.quantity, first.budget) if part)}"
     size = int(np.count_nonzero(~np.isnan(adjusted)))
     decisions = []

@@ -99,11 +99,6 @@ class ReferenceComparison(Compared):
     call_recommended = staticmethod(call_reference_family)
 
     @property
-    def method(self) -> Method:
-        """The plan's method for comparisons with a reference."""
-        return self.context.floor_method
-
-    @property
     def floor(self) -> RunSample:
         """The reference."""
         (floor,) = self.floors

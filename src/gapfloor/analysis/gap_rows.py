@@ -12,7 +12,6 @@ from gapfloor.analysis.compared import Compared, in_families
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Estimate, GapRow, RunGap
-from gapfloor.plan.model import Method
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import GENERATOR, Ints, sem
 from gapfloor.statistics.families import FamilyCall
@@ -28,11 +27,6 @@ class GapComparison(Compared):
     words = GAP_WORDS
     call_paper = staticmethod(call_gaps)
     call_recommended = staticmethod(call_gap_family)
-
-    @property
-    def method(self) -> Method:
-        """The plan's method for gaps."""
-        return self.context.gap_method
 
     @cached_property
     def levels(self) -> list[Ints]:

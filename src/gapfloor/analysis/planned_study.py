@@ -56,18 +56,10 @@ class PlannedStudy:
         return self.locked.hash if self.locked is not None else content_hash(self.plan)
 
     @property
-    def floor_method(self) -> Method:
-        """Which method makes the calls against a reference: the plan's; recommended where no plan was given."""
-        return self._method(self.plan.floor.method)
-
-    @property
-    def gap_method(self) -> Method:
-        """Which method makes the calls of gaps."""
-        return self._method(self.plan.gaps.method)
-
-    def _method(self, named: Method | None) -> Method:
+    def method(self) -> Method:
+        """Which method makes the calls: the plan's; recommended where no plan was given."""
         # A plan without the setting was written for the paper's tests.
-        return named or ("recommended" if self.locked is None else "paper")
+        return self.plan.method or ("recommended" if self.locked is None else "paper")
 
     def margin(self, *samples: RunSample) -> MarginRule:
         """The plan's margin of equivalence for these samples of returns.

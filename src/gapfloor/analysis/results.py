@@ -96,10 +96,8 @@ class PlanUsed:
     """The two cuts between low, intermediate and high entropy, in nats."""
     reference: str = "uniform"
     """The reference of the floor comparisons and gaps."""
-    floor_method: Method = "paper"
-    """Which method makes the calls against a reference: paper or recommended."""
-    gap_method: Method = "paper"
-    """Which method makes the calls of gaps."""
+    method: Method = "paper"
+    """Which method makes the calls: paper or recommended."""
     least_runs: int = LEAST_RUNS
     """With fewer different runs nothing is tested."""
     leaves_open: tuple[str, ...] = ()
@@ -156,10 +154,8 @@ class SourceSummary:
 class OtherMethod:
     """The same comparisons by the method that the plan did not choose."""
 
-    floor_method: Method
-    """The method of these comparisons with the floor."""
-    gap_method: Method
-    """The method of these gaps."""
+    method: Method
+    """The method of these calls."""
     floor_comparisons: tuple[ComparisonRow, ...] = ()
     """The comparisons with the floor."""
     gaps: tuple[GapRow, ...] = ()

@@ -68,12 +68,12 @@ def sensitivity_rows(
 
 def _may_be_asked_of_new_levels(one: Compared, call: str) -> bool:
     """Whether a call is about these levels only; equivalence is tested for no others."""
-    return call != "equivalent" and not (isinstance(one, GapComparison) and one.method == "recommended")
+    return call != "equivalent" and not (isinstance(one, GapComparison) and one.context.method == "recommended")
 
 
 def _by_the_other_method(families: Families) -> Found:
     for family in families:
-        other = other_method(family[0].method)
+        other = other_method(family[0].context.method)
         choice = "the paper's tests" if other == "paper" else "the recommended tests"
         for one, call in zip(family, calls_of(family, other), strict=True):
             yield one, choice, call
@@ -132,8 +132,8 @@ def _beyond_the_call(one: Compared, family_size: int) -> dict[str, Any]:
 
 def _of_comparison(one: ReferenceComparison, family_size: int) -> dict[str, Any]:
     plan, floor = one.context.plan, one.floor
-    values, units = one.values(one.method), np.sort(floor.units)
-    used = one.distinct if one.method == "recommended" else one.runs
+    values, units = one.values(one.context.method), np.sort(floor.units)
+    used = one.distinct if one.context.method == "recommended" else one.runs
     pairs = [_episodes(sample) for _, (sample,) in sorted(used.items())]
     found: dict[str, Any] = {}
     if played := level_table(pairs, _episodes(floor)):
@@ -142,7 +142,7 @@ def _of_comparison(one: ReferenceComparison, family_size: int) -> dict[str, Any]
     if values.size > 1:
         planned = PlannedComparison(
             0.0, float(values.std(ddof=1)), float(units.std(ddof=1)),
-            method=one.method, family_size=family_size, alpha=plan.floor.alpha,
+            method=one.context.method, family_size=family_size, alpha=plan.floor.alpha,
         )  # fmt: skip
         found["minimum_detectable"] = planned.smallest_delta(values.size, units.size)
     return found

@@ -25,7 +25,7 @@ from gapfloor.json_values import NotThisTypeError, from_exact, to_exact
 from gapfloor.plan.lock import counted_by_time
 from gapfloor.records.atomic import write_text_atomically
 
-SCHEMA = "gapfloor-rows/5"
+SCHEMA = "gapfloor-rows/6"
 _PATH = Path("results") / "rows.json"
 
 

@@ -169,7 +169,7 @@ def power(
     check_sizes({"delta": delta, "SEM": sem, "floor's SEM": floor_sem, "alpha": alpha, "power": wanted})
     if family is not None and family < 1:
         raise UsageError(f"A family has at least 1 game, but this one has {family}.")
-    method: Method = "recommended" if content is None else content.floor.method or "paper"
+    method: Method = "recommended" if content is None else content.method or "paper"
     test: dict[str, Any] = {"method": method, "alpha": alpha}
     if pilot is not None:
         inputs = read_inputs(arrow_table(pilot), options=options)

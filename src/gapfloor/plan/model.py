@@ -65,7 +65,7 @@ class FloorTest:
     margin_fraction: float = 0.1
     margin_minimum: float = 0.25
     method: Method | None = None
-    """Which method makes the calls; the other one is in a table of its own. Absent: the paper's."""
+    """Which method makes the calls, of gaps too; the other one is in a table of its own. Absent: the paper's."""
     least_runs: int | None = None
     """With fewer different runs a comparison is not tested. Absent: 3."""
 
@@ -80,7 +80,7 @@ class GapTest:
     correction: Literal["holm"] = "holm"
     family: tuple[Literal["rule", "budget"], ...] = ("rule", "budget")
     method: Method | None = None
-    """Which method makes the calls; the other one is in a table of its own. Absent: the paper's."""
+    """The same method as that of the floor; either table may name it."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,11 @@ class Plan:
     def paper(cls) -> Plan:
         """The paper's plan, which is used where none is named."""
         return paper_plan()
+
+    @property
+    def method(self) -> Method | None:
+        """Whose tests make the calls, if the plan says it; it has one method."""
+        return self.floor.method or self.gaps.method
 
     @property
     def least_runs(self) -> int:
@@ -292,6 +297,8 @@ def _check_plan(plan: Plan, source: str) -> None:
         "scope.seeds must name a seed": plan.scope.seeds is None or bool(plan.scope.seeds),
         "scope.runs must be at least 1": plan.scope.runs is None or plan.scope.runs >= 1,
         "scope.agents must name an agent": plan.scope.agents is None or bool(plan.scope.agents),
+        "floor.method and gaps.method must be the same: a plan has one method": plan.gaps.method
+        in (None, plan.method),
         "floor.least_runs must be at least 2": plan.least_runs >= 2,
     }
     for rule, holds in rules.items():

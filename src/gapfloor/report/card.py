@@ -49,10 +49,9 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         },
         "games": games,
         "tests": {
-            "floor": words[plan.floor_method]["floor_test"],
-            "gap": words[plan.gap_method]["gap_test"],
-            "floor_method": plan.floor_method,
-            "gap_method": plan.gap_method,
+            "floor": words[plan.method]["floor_test"],
+            "gap": words[plan.method]["gap_test"],
+            "method": plan.method,
             "alpha": plan.alpha,
             "confidence": plan.confidence,
             "resamples": plan.resamples,

@@ -183,7 +183,7 @@ def gaps_figure(findings: Findings, budget: str) -> FigureSpec | None:
     return described_figure(
         "gaps",
         [panel],
-        method=findings.plan.gap_method,
+        method=findings.plan.method,
         legend=rules_legend(rules),
         size=(380.0, 62.0 + 17.0 * n_rows + 9.0 * len(games)),
         inches=(5.2, 0.8 + 0.2 * n_rows + 0.1 * len(games)),

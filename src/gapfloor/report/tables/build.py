@@ -189,7 +189,7 @@ def _headed(column: Column, words: Words) -> Column:
 
 
 def _of_method(entry: Any, findings: Findings) -> Any:
-    return entry[findings.plan.gap_method] if isinstance(entry, dict) else entry
+    return entry[findings.plan.method] if isinstance(entry, dict) else entry
 
 
 def _with_unique_names(tables: Iterable[Table]) -> tuple[Table, ...]:

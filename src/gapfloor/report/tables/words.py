@@ -39,7 +39,7 @@ class Words:
         if name in _WORDS:
             return _WORDS[name](self)
         plan = self.findings.plan
-        return read_tables("method_words.toml")[plan.floor_method][name].format(plan=plan)
+        return read_tables("method_words.toml")[plan.method][name].format(plan=plan)
 
     @property
     def findings(self) -> Findings:
@@ -123,8 +123,8 @@ def _constants(words: Words) -> str:
 
 def _by(words: Words) -> str:
     other = words.findings.results.other_method
-    names = dict.fromkeys((other.floor_method, other.gap_method)) if other else ()
-    return " and ".join(read_tables("method_words.toml")[name]["tests"] for name in names)
+    words_of = read_tables("method_words.toml")
+    return str(words_of[other.method]["tests"]) if other else ""
 
 
 def _seeds(words: Words) -> str:
