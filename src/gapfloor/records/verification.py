@@ -106,7 +106,9 @@ class StoreVerification(ReadableResult):
             return [*lines, *(f"problem: {problem}" for problem in self.problems)]
         conclusion = "No problem was found."
         if not self.replayed:
-            conclusion = "No problem was found, but no episode was sampled: returns that were edited and hashed again pass."
+            conclusion = (
+                "No problem was found, but no episode was sampled: returns that were edited and hashed again pass."
+            )
         elif self.replayed < self.replayable:
             conclusion += (
                 f" If {self.noticed_share:.1%} of the {self.replayable:,} episodes that can be played here had been "
