@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from gapfloor.analysis.checkpoints import Sweep, TrainingCurves
 from gapfloor.analysis.comparison import Comparison
@@ -21,7 +22,10 @@ from gapfloor.report.figures.measurements import (
 )
 from gapfloor.report.figures.model import FigureSpec
 from gapfloor.report.figures.print_figure import draw_figure, drawing_style
+from gapfloor.report.result_files import write_result
 from gapfloor.report.source import source_of_results
+
+R = TypeVar("R", Sweep, TrainingCurves, Comparison)
 
 
 def plot(result: Any) -> Any:
@@ -48,6 +52,13 @@ def plot(result: Any) -> Any:
     if in_notebook():
         plt.close(figure)  # the notebook shows what a cell returns; an open figure would be shown twice
     return figure
+
+
+def with_files(result: R, folder: str | Path | None) -> R:
+    """The result, whose `written` are the files that were made for it in the folder; None makes none."""
+    if folder is not None:
+        object.__setattr__(result, "written", tuple(write_result(result, Path(folder))))
+    return result
 
 
 def figure_of(result: Any) -> FigureSpec:

@@ -104,17 +104,15 @@ class StoreVerification(ReadableResult):
         lines = [f"not played again, {reason}" for reason in self.not_replayed]
         if self.problems:
             return [*lines, *(f"problem: {problem}" for problem in self.problems)]
-        conclusion = "No problem was found."
+        conclusion = "No problem was found"
         if not self.replayed:
-            conclusion = (
-                "No problem was found, but no episode was sampled: returns that were edited and hashed again pass."
-            )
+            conclusion += ", but no episode was sampled: returns that were edited and hashed again pass"
         elif self.replayed < self.replayable:
             conclusion += (
-                f" If {self.noticed_share:.1%} of the {self.replayable:,} episodes that can be played here had been "
-                "altered, this sample would have shown it with a probability of 0.95."
+                f". If {self.noticed_share:.1%} of the {self.replayable:,} episodes that can be played here had been "
+                "altered, this sample would have shown it with a probability of 0.95"
             )
-        return [f"Verified: {self.sentence}.", *lines, conclusion]
+        return [f"Verified: {self.sentence}.", *lines, f"{conclusion}."]
 
 
 def write_verification(root: Path, verification: StoreVerification, cells: Iterable[StoredCell]) -> None:
