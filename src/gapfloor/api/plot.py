@@ -60,7 +60,9 @@ def with_files(result: R, folder: str | Path | None) -> R:
     if folder is not None:
         document, has_figure = _DOCUMENTS[type(result)]
         path = Path(folder) / document
-        figures = write_figures([figure_of(result)], path.parent, with_title=True) if has_figure else []
+        figures: list[Path] = []
+        if has_figure:
+            figures = write_figures([figure_of(result)], path.parent, with_title=True)
         write_text_atomically(path, json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n")
         object.__setattr__(result, "written", (*figures, path))
     return result
