@@ -1,4 +1,4 @@
-"""What this machine offers: the cores that may be used, and torch and BLAS held to one thread."""
+"""What this machine offers: the cores that may be used, torch and BLAS held to one thread, and safe child processes."""
 
 from __future__ import annotations
 
@@ -99,3 +99,23 @@ def one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+#: `python -m` and `python -c` put the current folder first on the path, so a file there that is named like one of
+#: Python's own modules would run in every worker. A worker gets the path of the process that started it instead.
+SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+
+
+@contextlib.contextmanager
+def safe_path() -> Iterator[None]:
+    """Children that start within the `with` do not have the current folder on their path."""
+    before = {name: os.environ.get(name) for name in SAFE_PATH}
+    os.environ.update(SAFE_PATH)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

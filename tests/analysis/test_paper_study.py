@@ -10,7 +10,7 @@ import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.plan.model import parse_plan
-from gapfloor.result_data import flat_row
+from gapfloor.tables.readable import flat_row
 
 pytestmark = pytest.mark.fast
 

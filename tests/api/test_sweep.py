@@ -9,6 +9,7 @@ import pytest
 import small_policies
 from gapfloor.actions.entropy import entropy
 from gapfloor.api.evaluate import evaluate
+from gapfloor.api.plot import with_files
 from gapfloor.api.sweep import check_temperatures, rule_at, sweep
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
@@ -97,8 +98,8 @@ def test_the_result_says_that_it_is_one_checkpoint(result):
 
 
 def test_the_figure_is_written_in_three_formats_with_the_document_and_the_same_twice(result, tmp_path):
-    first = {path.name: path.read_bytes() for path in result.with_files(tmp_path / "a").written}
-    second = {path.name: path.read_bytes() for path in result.with_files(tmp_path / "b").written}
+    first = {path.name: path.read_bytes() for path in with_files(result, tmp_path / "a").written}
+    second = {path.name: path.read_bytes() for path in with_files(result, tmp_path / "b").written}
     assert set(first) == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.txt", "sweep.json"}
     assert first == second
     assert b"entropy played" in first["sweep.svg"]
@@ -115,7 +116,7 @@ def test_one_level_set_alone_has_no_gap(tmp_path):
     )
     assert found.gaps == ()
     assert "gap" not in found.table().csv_names
-    assert len(found.with_files(tmp_path).written) == 5
+    assert len(with_files(found, tmp_path).written) == 5
 
 
 @pytest.mark.fast

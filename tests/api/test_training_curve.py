@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gapfloor.api.plot import with_files
 from gapfloor.api.training_curve import training_curve
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
@@ -96,7 +97,7 @@ def test_the_same_call_again_plays_nothing(run, store, result):
 
 
 def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
-    assert {path.suffix for path in result.with_files(tmp_path).written} == {
+    assert {path.suffix for path in with_files(result, tmp_path).written} == {
         ".pdf",
         ".svg",
         ".png",

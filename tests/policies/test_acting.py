@@ -303,7 +303,7 @@ def test_the_examples_run_as_a_plain_script_and_as_a_command(tmp_path: Path) -> 
     game = ["--game", "gym:CartPole-v1", "--rules", "own", "--draws", "0", "--episodes", "16"]
     for arguments, said in (
         (["evaluate", policy, *game, "--store", store], "EpsilonGreedy"),
-        (["verify", store, "--policy", policy, "--episodes", "64"], "64   64 episodes  played again"),
+        (["verify", store, "--policy", policy, "--episodes", "64"], "64 of 64 episodes"),
         (["replay", store, "--policy", policy, "--count", "1"], "as recorded"),
         (["report", store, "--formats", "html", "--out", str(tmp_path / "page")], "index.html"),
     ):

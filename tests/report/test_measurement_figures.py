@@ -9,7 +9,7 @@ from gapfloor.analysis.rows import ReturnRow
 from gapfloor.errors import UsageError
 from gapfloor.report.figures.measurements import comparison_figure, evaluation_figure, floor_figure
 from gapfloor.report.figures.model import GuideLine, PointMark
-from gapfloor.result_data import ResultData
+from gapfloor.tables.readable import ReadableResult
 
 pytestmark = pytest.mark.fast
 
@@ -96,5 +96,5 @@ def test_a_table_that_a_result_does_not_have_is_named() -> None:
 
 
 def test_a_result_without_a_figure_says_so() -> None:
-    with pytest.raises(UsageError, match="There is no figure of a ResultData"):
-        ResultData().plot()
+    with pytest.raises(UsageError, match="There is no figure of a ReadableResult"):
+        ReadableResult().plot()

@@ -56,7 +56,7 @@ def test_tasks_of_another_study_on_the_same_store_are_not_shown(tmp_path):
         assert TaskJournal(tmp_path, study="other 2").running() == {TASK}
         assert TaskJournal(tmp_path, study="mine 1").running() == set()
     TaskJournal(tmp_path, study="other 2").fail(TASK, "bad", "details")
-    assert TaskJournal(tmp_path, study="other 2").failures()[TASK].log.read_text() == "details\n"
+    assert TaskJournal(tmp_path, study="other 2").failures()[TASK][1].read_text() == "details\n"
     assert TaskJournal(tmp_path, study="mine 1").failures() == {}
 
 

@@ -97,8 +97,8 @@ def test_a_task_that_keeps_failing_is_reported_with_its_log_and_the_rest_continu
     assert outcome.failed == {"train a": "bad"}
     assert outcome.blocked == ["evaluate a", "analyse"]
     assert "evaluate b" in executor.begun
-    failure = TaskJournal(tmp_path).failures()["train a"]
-    assert failure.log.read_text() == "log of train a\n"
+    error, log = TaskJournal(tmp_path).failures()["train a"]
+    assert (error, log.read_text()) == ("bad", "log of train a\n")
 
 
 def test_a_task_whose_worker_was_lost_is_rerun_more_patiently(tmp_path):

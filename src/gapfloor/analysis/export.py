@@ -11,7 +11,7 @@ from typing import Any
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.escape import escape_csv
 from gapfloor.records.atomic import write_text_atomically
-from gapfloor.result_data import flat_row
+from gapfloor.tables.readable import flat_row
 
 
 def write_results(results: AnalysisResults, folder: Path) -> None:

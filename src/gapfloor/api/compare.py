@@ -13,6 +13,7 @@ from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of
+from gapfloor.api.plot import with_files
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
@@ -102,7 +103,7 @@ def compare(
     first = select_agent(one, first_agent, source=_short(a), budget=labels[0], **asked)
     source = _short(a if b is None else b)
     second = select_agent(other, second_agent, source=source, budget=labels[-1], **asked)
-    return analyse_comparison(join_agents(first, second), plan=plan, detect=detect).with_files(out)
+    return with_files(analyse_comparison(join_agents(first, second), plan=plan, detect=detect), out)
 
 
 def _short(source: Any) -> str:

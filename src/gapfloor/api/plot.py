@@ -1,9 +1,11 @@
-"""Which figure belongs to which result."""
+"""Which figure and which file belong to which result."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from gapfloor.analysis.checkpoints import Sweep, TrainingCurves
 from gapfloor.analysis.comparison import Comparison
@@ -11,6 +13,7 @@ from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.api.progress import in_notebook
 from gapfloor.errors import UsageError
+from gapfloor.records.atomic import write_text_atomically
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.measurements import (
     comparison_figure,
@@ -20,8 +23,10 @@ from gapfloor.report.figures.measurements import (
     training_curves_figure,
 )
 from gapfloor.report.figures.model import FigureSpec
-from gapfloor.report.figures.print_figure import draw_figure, drawing_style
+from gapfloor.report.figures.print_figure import draw_figure, drawing_style, write_figures
 from gapfloor.report.source import source_of_results
+
+R = TypeVar("R", Sweep, TrainingCurves, Comparison)
 
 
 def plot(result: Any) -> Any:
@@ -50,6 +55,19 @@ def plot(result: Any) -> Any:
     return figure
 
 
+def with_files(result: R, folder: str | Path | None) -> R:
+    """The result, whose `written` are the files that were made for it in the folder: its figure and its document."""
+    if folder is not None:
+        document, has_figure = _DOCUMENTS[type(result)]
+        path = Path(folder) / document
+        figures: list[Path] = []
+        if has_figure:
+            figures = write_figures([figure_of(result)], path.parent, with_title=True)
+        write_text_atomically(path, json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n")
+        object.__setattr__(result, "written", (*figures, path))
+    return result
+
+
 def figure_of(result: Any) -> FigureSpec:
     """The description of a result's figure."""
     for kind, describe in _FIGURES.items():
@@ -72,4 +90,11 @@ _FIGURES: dict[type, Callable[[Any], FigureSpec]] = {
     Comparison: comparison_figure,
     TrainingCurves: training_curves_figure,
     AnalysisResults: _analysis_figure,
+}
+
+#: Result -> the name of its document, and whether its figure is written too.
+_DOCUMENTS: dict[type, tuple[str, bool]] = {
+    Sweep: ("sweep.json", True),
+    TrainingCurves: ("training-curve.json", True),
+    Comparison: ("comparison.json", False),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from gapfloor.analysis.checkpoints import Played, Sweep, analyse_sweep, rule_at
 from gapfloor.api.keyword_settings import read_settings, takes
+from gapfloor.api.plot import with_files
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
@@ -83,7 +84,7 @@ def sweep(
         result = _analyse(campaign, grid)
     if out is None and asked.store is not None:
         out = Store(asked.store).root / "results" / "sweep" / result.run.name.replace("/", "_")
-    return result.with_files(out)
+    return with_files(result, out)
 
 
 def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gapfloor.analysis.checkpoints import Played, TrainingCurve, TrainingCurves, analyse_curve
 from gapfloor.api.keyword_settings import read_settings, takes
+from gapfloor.api.plot import with_files
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.registry import game_of_file
 from gapfloor.errors import UsageError
@@ -91,7 +92,7 @@ def training_curve(
     result = TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
     if out is None and asked.store is not None:
         out = Store(asked.store).root / "results" / "training-curve"
-    return result.with_files(out)
+    return with_files(result, out)
 
 
 def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> CampaignSettings:

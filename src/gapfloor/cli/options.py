@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import decimal
 import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -36,17 +38,10 @@ class Count(click.ParamType[Any]):
         if not isinstance(value, str):
             return value
         unit = self._UNITS.get(value[-1:].lower(), 1)
-        text = value[:-1] if unit > 1 else value
-        try:
-            return int(text) * unit
-        except ValueError:
-            pass
-        try:
-            number = float(text) * unit
-            if number.is_integer() and abs(number) < 2**53:
+        with contextlib.suppress(decimal.InvalidOperation):
+            number = decimal.Decimal(value[:-1] if unit > 1 else value) * unit
+            if number.is_finite() and abs(number) < 10**30 and number == int(number):
                 return int(number)
-        except (ValueError, OverflowError):
-            pass
         self.fail(f"'{value}' is not a whole number: write e.g. 8000000, 8M or 100k.", param, ctx)
 
 

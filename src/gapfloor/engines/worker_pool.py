@@ -23,7 +23,7 @@ from loky.backend.reduction import dumps as cloud_dumps
 
 from gapfloor.engines.picture_files import looked_at, only_look_at
 from gapfloor.leftovers import name_semaphores, remove_leftovers
-from gapfloor.safe_path import SAFE_PATH, safe_path
+from gapfloor.machine import SAFE_PATH, safe_path
 
 #: Workers end after this many idle seconds.
 IDLE_SECONDS = 120

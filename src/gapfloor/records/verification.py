@@ -20,8 +20,6 @@ from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
 
 SCHEMA = "gapfloor-verification/2"
 #: Enough to notice, with a probability of 0.95, that one episode in twenty was altered.
@@ -86,56 +84,35 @@ class StoreVerification(ReadableResult):
             if self.replayed
             else "no episode was played again"
         )
-        return (
-            f"keys and hashes of {counted(self.cells, 'cell')}; {replays}; {self.records_sentence}; gapfloor "
-            f"{self.version}"
-        )
-
-    @property
-    def records_sentence(self) -> str:
-        """Of how many cells the entropies were computed again, as a part of a sentence."""
-        if not self.recomputed_cells:
-            return "entropies and action counts were not computed again"
-        rest = f", those of the other {self.cells - self.recomputed_cells:,} were not"
-        return (
+        rest = self.cells - self.recomputed_cells
+        records = (
             f"entropies and action counts of {counted(self.recomputed_cells, 'whole cell')} were computed again and "
-            f"were the recorded ones{rest if self.cells > self.recomputed_cells else ''}"
+            f"were the recorded ones{f', those of the other {rest:,} were not' if rest else ''}"
+            if self.recomputed_cells
+            else "entropies and action counts were not computed again"
+        )
+        return (
+            f"keys and hashes of {counted(self.cells, 'cell')}; {replays}; {records}; gapfloor {self.version}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `gapfloor verify --json`."""
         return {"is_sound": self.is_sound, **super().to_dict()}
 
-    def table(self) -> Table:
-        """What was checked."""
-        cells, episodes = f"{self.cells:,} cells", f"{self.episodes:,} episodes"
-        replayed = f"played again (sample seed {self.seed}): returns and lengths"
-        recomputed = "played completely: entropies, action counts and disagreement"
-        rows = [
-            {"checked": self.cells, "of": cells, "what": "keys, hashes, labels and schedules"},
-            {"checked": self.replayed, "of": episodes, "what": replayed},
-            {"checked": self.recomputed_cells, "of": cells, "what": recomputed},
-        ]
-        return table_of("verification", rows)
-
     def sentences(self) -> list[str]:
-        """What could not be played again, every problem, and what follows."""
+        """What was checked, what could not be played again, every problem, and what follows."""
         lines = [f"not played again, {reason}" for reason in self.not_replayed]
-        lines += [f"problem: {problem}" for problem in self.problems]
         if self.problems:
-            return lines
-        records = self.records_sentence
-        return [*lines, f"{records[0].upper()}{records[1:]}.", self._conclusion()]
-
-    def _conclusion(self) -> str:
+            return [*lines, *(f"problem: {problem}" for problem in self.problems)]
+        conclusion = "No problem was found"
         if not self.replayed:
-            return "No problem was found, but no episode was sampled: returns that were edited and hashed again pass."
-        if self.replayed == self.replayable:
-            return "No problem was found."
-        return (
-            f"No problem was found. If {self.noticed_share:.1%} of the {self.replayable:,} episodes that can be played "
-            "here had been altered, this sample would have shown it with a probability of 0.95."
-        )
+            conclusion += ", but no episode was sampled: returns that were edited and hashed again pass"
+        elif self.replayed < self.replayable:
+            conclusion += (
+                f". If {self.noticed_share:.1%} of the {self.replayable:,} episodes that can be played here had been "
+                "altered, this sample would have shown it with a probability of 0.95"
+            )
+        return [f"Verified: {self.sentence}.", *lines, f"{conclusion}."]
 
 
 def write_verification(root: Path, verification: StoreVerification, cells: Iterable[StoredCell]) -> None:

@@ -7,12 +7,13 @@ from gapfloor.lazy import lazy_names
 _HOMES = {
     "Geometry": "recording",
     "Recording": "recording",
+    "align_controls": "similarity",
     "encode": "recording",
+    "expected_cka": "similarity",
+    "linear_cka": "similarity",
+    "participation_ratio": "similarity",
+    "permutation_null": "similarity",
     "record_play": "recording",
-    **dict.fromkeys(
-        ("align_controls", "expected_cka", "linear_cka", "participation_ratio", "permutation_null"),
-        "similarity",
-    ),
 }
 
 __all__ = sorted(_HOMES)

@@ -171,7 +171,7 @@ def status(
         study=study.name,
         tasks=states,
         running=tuple(listed["running"]),
-        failed={name: f"{failures[name].error} (log: {failures[name].log})" for name in listed["failed"]},
+        failed={name: "{} (log: {})".format(*failures[name]) for name in listed["failed"]},
         damaged=tuple(survey.damaged),
         size=estimate(study),
         cores=workers or available_cores(),

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from gapfloor.play.candidate import Entrant
 from gapfloor.study.model import Study
 from gapfloor.study.tasks import (
-    AnalyseTask,
     CalibrateTask,
     CellTask,
     CkaTask,
@@ -28,11 +27,8 @@ from gapfloor.study.tasks import (
 def build_graph(study: Study) -> list[Task]:
     """All tasks of a study, each after those it needs. Games follow each other, so that the first is complete early."""
     tasks = [task for game in study.games for task in _tasks_of_game(study, game)]
-    measured = tuple(task.name for task in tasks if isinstance(task, CellTask))
-    shown = tuple(task.name for task in tasks if isinstance(task, ReplayTask | CkaTask))
-    tasks.append(AnalyseTask(name="analyse", needs=measured))
-    tasks.append(ReportTask(name="report", needs=("analyse", *shown)))
-    return tasks
+    shown = tuple(task.name for task in tasks if isinstance(task, CellTask | ReplayTask | CkaTask))
+    return [*tasks, ReportTask(name="report", needs=shown)]
 
 
 def _tasks_of_game(study: Study, game: str) -> list[Task]:

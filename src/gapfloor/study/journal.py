@@ -47,15 +47,6 @@ class WorkNote:
         return f"process {self.process} on {self.host} since {since} (study {self.study})"
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A task that failed for good, with its log."""
-
-    task: str
-    error: str
-    log: Path
-
-
 class TaskJournal:
     """The notes of one study in one store; another study file on the same store has notes of its own."""
 
@@ -85,22 +76,20 @@ class TaskJournal:
             has_ended.set()
             note.unlink(missing_ok=True)
 
-    def fail(self, task: str, error: str, details: str) -> Path:
-        """Write down what is known about a failure; returns the path of the log."""
-        log = self._path(task, "log")
-        write_text_atomically(log, details.rstrip() + "\n")
+    def fail(self, task: str, error: str, details: str) -> None:
+        """Write down what is known about a failure."""
+        write_text_atomically(self._path(task, "log"), details.rstrip() + "\n")
         failed = {"task": task, "study": self._study, "error": error}
         write_text_atomically(self._path(task, "failed"), json.dumps(failed) + "\n")
-        return log
 
-    def failures(self) -> dict[str, Failure]:
-        """Tasks of this study whose last attempt failed."""
+    def failures(self) -> dict[str, tuple[str, Path]]:
+        """Tasks of this study whose last attempt failed -> the error, and its log."""
         found = {}
         for path in sorted(self._folder.glob("*.failed")):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 note = json.loads(path.read_text())
                 if note["study"] == self._study:
-                    found[note["task"]] = Failure(note["task"], note["error"], path.with_suffix(".log"))
+                    found[note["task"]] = str(note["error"]), path.with_suffix(".log")
         return found
 
     def running(self) -> set[str]:

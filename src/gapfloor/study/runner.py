@@ -20,7 +20,7 @@ from gapfloor.study.graph import build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey
-from gapfloor.study.tasks import AnalyseTask, ReportTask, Task
+from gapfloor.study.tasks import Task
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
 
@@ -114,11 +114,10 @@ def run_study(
     """Do every task of the surveyed study that is not done; returns what became of them."""
     study, root = survey.study, survey.store.root
     graph = build_graph(study)
-    # Analysis and report are made again when anything before them is.
-    measured = [task for task in graph if not isinstance(task, AnalyseTask | ReportTask)]
+    *measured, report = graph
     done = [task for task in measured if task.is_done(survey)]
-    if len(done) == len(measured) and all(task.is_done(survey) for task in graph[len(measured) :]):
-        done = graph
+    # The report is made again when anything before it is.
+    done += [report] if len(done) == len(measured) and report.is_done(survey) else []
     names = {task.name for task in done}
     todo = [task for task in graph if task.name not in names]
     progress.start(todo, done)

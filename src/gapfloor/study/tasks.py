@@ -310,35 +310,8 @@ class CkaTask(Task):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalyseTask(Task):
-    """Applies the plan to all cells and files the rows."""
-
-    kind = "analyse"
-
-    def is_done(self, survey: Survey) -> bool:
-        from gapfloor.analysis.episodes import read_inputs
-        from gapfloor.analysis.stored_results import read_stored_results, results_digest
-
-        root = survey.store.root
-        try:
-            digest = results_digest(read_inputs(root), survey.study.plan_path)
-        except GapfloorError:  # the task itself will say what cannot be analysed
-            return False
-        return read_stored_results(root, digest=digest) is not None
-
-    def perform(self, workplace: Workplace) -> None:
-        from gapfloor.analysis import analyse
-        from gapfloor.analysis.episodes import read_inputs
-        from gapfloor.analysis.stored_results import results_digest, write_stored_results
-
-        root, plan = workplace.root, workplace.study.plan_path
-        inputs = read_inputs(root)
-        write_stored_results(analyse(inputs, plan=plan), root, digest=results_digest(inputs, plan))
-
-
-@dataclass(frozen=True, kw_only=True)
 class ReportTask(Task):
-    """Writes the page, tables, numbers and figures."""
+    """Applies the plan to all cells, and writes the page, tables, numbers and figures."""
 
     kind = "report"
 
@@ -349,6 +322,7 @@ class ReportTask(Task):
         )
 
     def perform(self, workplace: Workplace) -> None:
+        from gapfloor.api.analyse import analyse
         from gapfloor.report import load_report_source, write_report
         from gapfloor.report.write import FORMATS
 
@@ -356,6 +330,7 @@ class ReportTask(Task):
         digest = report_digest(study, workplace.store)
         # From here on the folder is no longer the report of earlier inputs.
         (root / _REPORT_INPUTS).unlink(missing_ok=True)
+        analyse(root, study.plan_path)
         source = load_report_source(root, plan=study.plan_path)
         # Named after the study, not the folder: the same study gives the same page wherever it lies.
         write_report(

@@ -98,45 +98,36 @@ class SavedState:
 
     def restore(self, *, agent: Agent, optimiser: torch.optim.Adam, engine: Engine) -> RunProgress:
         """The state put into a new agent, optimiser and engine of the same specification."""
+        header, tensors = self.header, self.tensors
         try:
-            return _restore(self.header, self.tensors, agent=agent, optimiser=optimiser, engine=engine)
+            agent.load_state_dict(
+                {name.removeprefix("agent."): t for name, t in tensors.items() if name.startswith("agent.")}
+            )
+            for name, parameter in agent.named_parameters():
+                optimiser.state[parameter] = {
+                    "step": torch.tensor(float(header["adam_steps"])),
+                    "exp_avg": torch.empty_like(parameter).copy_(tensors[f"adam.mean.{name}"]).detach(),
+                    "exp_avg_sq": torch.empty_like(parameter).copy_(tensors[f"adam.square.{name}"]).detach(),
+                }
+            for slot in range(engine.n_slots):
+                engine.load(slot, tensors[f"engine.{slot:04d}"].numpy().tobytes())
+            recent = ((float(r), int(n)) for r, n in tensors["recent"].tolist())
+            return RunProgress(
+                iteration=header["iteration"],
+                agent=agent,
+                optimiser=optimiser,
+                engine=engine,
+                position=Position(**{name: tensors[f"position.{name}"].numpy().copy() for name in _POSITION}),
+                streams={purpose: load_stream(saved) for purpose, saved in header["streams"].items()},
+                recent=deque(recent, maxlen=RECENT_EPISODES),
+                log=[LogRow.from_values(row) for row in tensors["log"].tolist()],
+                earlier_versions=header["earlier_versions"],
+            )
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise StoreError(
                 f"The resume state {self.path} is incomplete ({type(error).__name__}: {shortened(str(error))}): delete "
                 "it to start the run again."
             ) from error
-
-
-def _restore(
-    header: Mapping[str, Any],
-    tensors: Mapping[str, torch.Tensor],
-    *,
-    agent: Agent,
-    optimiser: torch.optim.Adam,
-    engine: Engine,
-) -> RunProgress:
-    agent.load_state_dict({n.removeprefix("agent."): t for n, t in tensors.items() if n.startswith("agent.")})
-    for name, parameter in agent.named_parameters():
-        optimiser.state[parameter] = {
-            "step": torch.tensor(float(header["adam_steps"])),
-            "exp_avg": torch.empty_like(parameter).copy_(tensors[f"adam.mean.{name}"]).detach(),
-            "exp_avg_sq": torch.empty_like(parameter).copy_(tensors[f"adam.square.{name}"]).detach(),
-        }
-    for slot in range(engine.n_slots):
-        engine.load(slot, tensors[f"engine.{slot:04d}"].numpy().tobytes())
-    position = Position(**{name: tensors[f"position.{name}"].numpy().copy() for name in _POSITION})
-    recent = deque(((float(r), int(n)) for r, n in tensors["recent"].tolist()), maxlen=RECENT_EPISODES)
-    return RunProgress(
-        iteration=header["iteration"],
-        agent=agent,
-        optimiser=optimiser,
-        engine=engine,
-        position=position,
-        streams={purpose: load_stream(saved) for purpose, saved in header["streams"].items()},
-        recent=recent,
-        log=[LogRow.from_values(row) for row in tensors["log"].tolist()],
-        earlier_versions=header["earlier_versions"],
-    )
 
 
 def read_state(path: Path) -> SavedState:
