@@ -25,8 +25,7 @@ from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import expand_games
-from gapfloor.play.replay import replay_episodes
-from gapfloor.play.replay_choice import choose_episodes
+from gapfloor.play.replay import choose_episodes, replay_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store

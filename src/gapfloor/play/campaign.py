@@ -15,7 +15,7 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.conflicts import refuse_conflicts
-from gapfloor.play.group import CellGroup
+from gapfloor.play.group import CellGroup, group_of
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.outcome import is_complete
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
@@ -215,7 +215,7 @@ def _run_groups(request: Request) -> tuple[CellGroup, ...]:
         probe = probe.with_classes(partition.labels)
     rules = [rule.bind(partition) for rule in request.rules]
     return tuple(
-        candidate.group(request.protocol, request.engine, rules, probe=probe)
+        group_of(candidate, request.protocol, request.engine, rules, probe=probe)
         for candidate in request.candidates
     )
 

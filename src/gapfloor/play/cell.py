@@ -104,7 +104,7 @@ class Inference:
     backend_version: str = ""
     device: str = ""
     arithmetic: str = ""
-    """The hash of the policy's own logits on a fixed batch (`play.policy_trial`)."""
+    """The hash of the policy's own logits on a fixed batch (`play.candidate`)."""
 
 
 #: Of references that are played without a policy.
