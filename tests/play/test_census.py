@@ -10,7 +10,7 @@ from gapfloor.api.floor import floor as measure_floor
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.play.streams import episode_stream
+from gapfloor.play.cell import episode_stream
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store
 

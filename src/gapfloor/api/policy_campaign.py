@@ -21,7 +21,7 @@ from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
-from gapfloor.play.observers import CellProbe
+from gapfloor.play.group import CellProbe
 from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers

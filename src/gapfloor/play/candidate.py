@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.entropy import entropy
+from gapfloor.actions.partition import entropy
 from gapfloor.actions.spaces import ActionSpace, Box
 from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec

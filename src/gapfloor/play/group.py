@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,9 +25,8 @@ from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.candidate import Candidate, try_policy
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.observers import CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
-from gapfloor.play.player import CellPlay, EpisodeListener, Player
+from gapfloor.play.player import CellObserver, CellPlay, EpisodeListener, Player
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
@@ -42,6 +42,23 @@ PIECE = 16
 
 #: Cells, each with the places of its schedule that are wanted (None: all).
 Piece = list[tuple[CellSpec, tuple[int, ...] | None]]
+
+
+class CellProbe(typing.Protocol):
+    """Makes the observer of each cell; workers receive it, so it must survive pickling."""
+
+    @property
+    def states(self) -> int:
+        """How many states of a cell are observed."""
+        ...
+
+    def with_classes(self, classes: tuple[int, ...]) -> CellProbe:
+        """The same probe for a game whose actions have these classes, as labels."""
+        ...
+
+    def observer(self, engine: EngineSpec) -> CellObserver:
+        """The observer of one cell."""
+        ...
 
 
 @dataclass(frozen=True)
