@@ -28,7 +28,7 @@ from gapfloor.analysis.registry_entries import (
     RegisteredFloor,
 )
 from gapfloor.api.progress import step_teller
-from gapfloor.engines.contract_promises import plays_of
+from gapfloor.engines.contract import plays_of
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError

@@ -84,14 +84,6 @@ def test_a_gap_of_a_census_has_the_error_of_other_levels(tmp_path):
     assert result.gaps[0].gap_sem == pytest.approx(np.sqrt(sum(errors)))
 
 
-def test_draws_that_cost_more_than_a_census_say_so():
-    settings = {**CENSUS, "design": "draws", "episodes": 16, "slots": 8, "draws": (0,)}
-    notes = evaluate(small_policies.linear(), game="starpilot", rules="greedy", **settings).notes
-    assert any(
-        "--design census --repeats 3 plays 30 episodes per rule instead of 32" in note for note in notes
-    )
-
-
 def test_a_census_of_everything_is_refused():
     with pytest.raises(UsageError, match="name a smaller level set"):
         measure_floor("starpilot", design="census", train="none", test="all")
