@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.wrappers import TransformAction
 
 SPACES: dict[str, spaces.Space[Any]] = {
     "discrete": spaces.Discrete(4, start=2),
@@ -108,6 +109,10 @@ def whole_box() -> Any:
 
 def unbounded() -> Any:
     return Insisting(SPACES["unbounded"])
+
+
+def bounded(env: Any) -> Any:
+    return TransformAction(env, lambda action: action, spaces.Box(-2, 0.5, (3,), np.float32))
 
 
 def of_dict() -> Any:

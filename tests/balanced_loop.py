@@ -13,9 +13,9 @@ import numpy as np
 from gapfloor.engines.engine import Engine
 from gapfloor.errors import StoreError
 from gapfloor.play.actor import Actor, Turn
+from gapfloor.play.cell import episode_stream
 from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.player import CellPlay
-from gapfloor.play.streams import episode_stream
 from gapfloor.rules import Rule
 
 
@@ -34,7 +34,7 @@ def play_plainly(
     expected = {(e.slot, e.index): (p, e.level_seed) for p, e in enumerate(play.schedule)}
     outcomes: dict[int, EpisodeOutcome] = {}
     index = np.zeros(n, dtype=np.int64)
-    streams = [episode_stream(play.stream_name, slot=slot, index=0) for slot in range(n)]
+    streams = [episode_stream(play.spec.stream_name, slot=slot, index=0) for slot in range(n)]
     steps: list[list[tuple[Any, ...]]] = [[] for _ in range(n)]
     """Of each slot's episode: reward, action as it is counted, and what the actor measured."""
     rules: list[Rule | None] = [play.rule] * n + [None] * (batch - n)
@@ -67,7 +67,7 @@ def play_plainly(
                 outcomes[position] = _outcome(steps[slot])
             index[slot] += 1
             steps[slot] = []
-            streams[slot] = episode_stream(play.stream_name, slot=slot, index=int(index[slot]))
+            streams[slot] = episode_stream(play.spec.stream_name, slot=slot, index=int(index[slot]))
         first = np.concatenate([firsts, np.zeros(batch - n, dtype=bool)])
     return [outcomes[position] for position in range(len(play.schedule))]
 

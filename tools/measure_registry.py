@@ -28,13 +28,13 @@ from gapfloor.analysis.registry_entries import (
     RegisteredFloor,
 )
 from gapfloor.api.progress import step_teller
-from gapfloor.engines.contract_promises import plays_of
+from gapfloor.engines.contract import plays_of
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.play.campaign import Request, plan_campaign
-from gapfloor.play.policy_trial import action_space_of
+from gapfloor.play.candidate import action_space_of
 from gapfloor.play.protocol import Protocol, expand_games
 from gapfloor.play.references import BEST_CONSTANT
 from gapfloor.play.workers import CellWorkers

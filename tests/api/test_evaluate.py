@@ -24,12 +24,12 @@ def test_an_evaluation_scans_the_store_once_and_plays_the_floor_it_does_not_find
 
 
 def test_a_policy_is_tried_once_in_one_small_engine(monkeypatch):
-    from gapfloor.play import policy_trial
+    from gapfloor.play import candidate
 
     opened = []
-    open_engine = policy_trial.engine_from_spec
+    open_engine = candidate.engine_from_spec
     monkeypatch.setattr(
-        policy_trial, "engine_from_spec", lambda *a, **k: opened.append(k["slots"]) or open_engine(*a, **k)
+        candidate, "engine_from_spec", lambda *a, **k: opened.append(k["slots"]) or open_engine(*a, **k)
     )
     evaluate(small_policies.linear(), game="bigfish", rules="greedy", **SMALL)
     assert opened == [16]

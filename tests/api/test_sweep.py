@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import small_policies
-from gapfloor.actions.entropy import entropy
+from gapfloor.actions.partition import entropy
 from gapfloor.api.evaluate import evaluate
 from gapfloor.api.plot import with_files
 from gapfloor.api.sweep import check_temperatures, rule_at, sweep

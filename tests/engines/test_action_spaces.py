@@ -71,15 +71,12 @@ def test_masks_are_read_only_if_asked_for():
         engine_of("discrete", masks=True)
 
 
-def test_a_range_is_needed_where_a_box_has_none():
-    with pytest.raises(UsageError, match=r"no bounds .* state a range, e\.g\. --option action_low=-1"):
+def test_a_box_without_bounds_needs_a_wrapper():
+    with pytest.raises(UsageError, match=r"no bounds .* use a wrapper that states them"):
         engine_of("unbounded")
-    engine = engine_of("unbounded", action_low=-2, action_high=0.5)
-    assert engine.action_space == Box((-2.0,) * 3, (0.5,) * 3)
-    with pytest.raises(UsageError, match="each low must be below"):
-        engine_of("unbounded", action_low=2, action_high=1)
-    with pytest.raises(UsageError, match="action_low is 'x'"):
-        engine_of("unbounded", action_low="x")
+    assert engine_of("unbounded", wrapper="action_space_envs:bounded").action_space == Box(
+        (-2.0,) * 3, (0.5,) * 3
+    )
 
 
 def test_a_space_of_another_kind_is_refused():

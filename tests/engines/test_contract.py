@@ -44,7 +44,7 @@ def test_one_level_for_every_seed_is_found():
 
 
 def test_episodes_that_do_not_end_are_found(monkeypatch):
-    monkeypatch.setattr("gapfloor.engines.contract_promises.MOST_STEPS", 500)
+    monkeypatch.setattr("gapfloor.engines.contract.MOST_STEPS", 500)
     assert broken("endless") == ["episodes end"]
 
 

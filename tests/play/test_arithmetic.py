@@ -11,14 +11,14 @@ import small_stores
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import StoreError
 from gapfloor.levels import LevelSet
+from gapfloor.play.candidate import arithmetic_of
 from gapfloor.play.cell import CellSpec, Inference, Run
 from gapfloor.play.conflicts import refuse_other_arithmetic
-from gapfloor.play.policy_trial import arithmetic_of
 from gapfloor.records.store import Store
 
 CODE = """
 import numpy as np
-from gapfloor.play.policy_trial import arithmetic_of
+from gapfloor.play.candidate import arithmetic_of
 from gapfloor.policies.checkpoint import load_random_weights
 
 policy = load_random_weights("random-weights:impala:1", backend="torch")

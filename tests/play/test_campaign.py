@@ -2,9 +2,8 @@
 
 import pytest
 
-from gapfloor.play.campaign import Request, plan_campaign
+from gapfloor.play.campaign import Request, plan_campaign, read_sample
 from gapfloor.play.protocol import make_protocol
-from gapfloor.play.samples import read_sample
 from gapfloor.play.workers import CellWorkers
 from gapfloor.records.store import Store
 

@@ -10,7 +10,7 @@ from gapfloor.api.floor import floor as measure_floor
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.play.streams import episode_stream
+from gapfloor.play.cell import episode_stream
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store
 
@@ -82,14 +82,6 @@ def test_a_gap_of_a_census_has_the_error_of_other_levels(tmp_path):
         halves.setdefault(row["level_set"], {})[row["level_seed"]] = row["episode_return"]
     errors = [np.var(list(half.values()), ddof=1) / len(half) for half in halves.values()]
     assert result.gaps[0].gap_sem == pytest.approx(np.sqrt(sum(errors)))
-
-
-def test_draws_that_cost_more_than_a_census_say_so():
-    settings = {**CENSUS, "design": "draws", "episodes": 16, "slots": 8, "draws": (0,)}
-    notes = evaluate(small_policies.linear(), game="starpilot", rules="greedy", **settings).notes
-    assert any(
-        "--design census --repeats 3 plays 30 episodes per rule instead of 32" in note for note in notes
-    )
 
 
 def test_a_census_of_everything_is_refused():

@@ -181,7 +181,7 @@ def test_a_deterministic_rule_plays_each_level_once():
 
 @pytest.mark.fast
 def test_no_two_cells_share_an_action_stream():
-    from gapfloor.play.streams import cell_stream_name, episode_stream
+    from gapfloor.play.cell import episode_stream
 
     base = reference_cell(FAKE)
     others = [
@@ -192,7 +192,7 @@ def test_no_two_cells_share_an_action_stream():
         CellSpec(FAKE, Run(agent="a", seed=2), "h2", "sampled", "train", LEVELS, 0),
         CellSpec(FAKE, Run(agent="a", seed=1), "h1", "temperature:0.5", "train", LEVELS, 0),
     ]
-    names = [cell_stream_name(cell) for cell in [base, *others]]
+    names = [cell.stream_name for cell in [base, *others]]
     numbers = [episode_stream(name, slot=0, index=1).random() for name in names]
     numbers += [
         episode_stream(names[0], slot=1, index=1).random(),

@@ -6,8 +6,7 @@ import pytest
 import small_policies
 from gapfloor import evaluate
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.play.replay import RecordedEpisode, replay_episodes
-from gapfloor.play.replay_choice import choose_episodes
+from gapfloor.play.replay import RecordedEpisode, choose_episodes, replay_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 

@@ -1,6 +1,5 @@
 """What is known about actions: partitions into equivalent ones, and entropy read through them."""
 
-from gapfloor.actions.entropy import entropy, merged_entropy
-from gapfloor.actions.partition import Partition, merged_argmax
+from gapfloor.actions.partition import Partition, entropy, merged_argmax, merged_entropy
 
 __all__ = ["Partition", "entropy", "merged_argmax", "merged_entropy"]

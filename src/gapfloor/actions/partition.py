@@ -1,7 +1,7 @@
-"""A partition of the actions into classes with the same effect, and argmax over those classes.
+"""A partition of the actions into classes with the same effect, and argmax and entropy over those classes.
 
 Section "Merged-Argmax Evaluation": sum the probabilities within each class, take the largest sum, then the
-most probable action inside that class.
+most probable action inside that class. Entropy in nats is over raw actions or over classes (Section "Calibration").
 """
 
 from __future__ import annotations
@@ -96,3 +96,19 @@ def sum_within(probabilities: npt.NDArray[np.float64], partition: Partition) -> 
         for members in partition.classes
     ]
     return np.stack(columns, axis=1)
+
+
+def entropy(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Entropy of each row in nats; zero probabilities contribute nothing.
+
+    >>> float(entropy(np.array([[0.5, 0.5, 0.0]]))[0]) == np.log(2)
+    True
+    """
+    logs = np.log(probabilities, where=probabilities > 0, out=np.zeros_like(probabilities))
+    total: npt.NDArray[np.float64] = -(probabilities * logs).sum(axis=1)
+    return total
+
+
+def merged_entropy(probabilities: npt.NDArray[np.float64], partition: Partition) -> npt.NDArray[np.float64]:
+    """Entropy over classes in nats: never more than the entropy over raw actions."""
+    return entropy(sum_within(probabilities, partition))

@@ -68,7 +68,9 @@ def sensitivity_rows(
 
 def _may_be_asked_of_new_levels(one: Compared, call: str) -> bool:
     """Whether a call is about these levels only; equivalence is tested for no others."""
-    return call != "equivalent" and not (isinstance(one, GapComparison) and one.context.method == "recommended")
+    return call != "equivalent" and not (
+        isinstance(one, GapComparison) and one.context.method == "recommended"
+    )
 
 
 def _by_the_other_method(families: Families) -> Found:

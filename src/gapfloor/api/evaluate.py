@@ -11,7 +11,6 @@ from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import census_notes
 from gapfloor.play.references import UNIFORM, recorded_name
 from gapfloor.records.store import open_store
 from gapfloor.rules import parse_rules
@@ -99,7 +98,7 @@ def evaluate(
             floors=campaign.stored_cells(campaign.games[0].floor),
             cells=campaign.stored_cells(campaign.run_cells),
             references=campaign.stored_cells(stricter),
-            notes=[*campaign.notes, *census_notes(campaign.protocol, chosen)],
+            notes=campaign.notes,
             deterministic_rules=campaign.deterministic_rules,
             upper=stated,
         )

@@ -137,7 +137,7 @@ def _workers_started(
 def _refuse_other_backend(candidates: Sequence[Candidate], backend: str | None) -> None:
     """Refuse a network of another library that the named backend cannot compute."""
     for candidate in candidates:
-        is_other = backend is not None and candidate.tried.inference.backend != backend
+        is_other = backend is not None and candidate.inference.backend != backend
         if is_other and not candidate.source.is_checkpoint:
             raise UsageError(
                 f"The backend {backend} cannot compute {candidate.source.name}: leave the backend out."

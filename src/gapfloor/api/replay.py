@@ -9,8 +9,7 @@ from typing import Any
 
 from gapfloor.api.keyword_settings import names_of
 from gapfloor.errors import UsageError
-from gapfloor.play.replay import RecordedEpisode, replay_episodes
-from gapfloor.play.replay_choice import choose_episodes
+from gapfloor.play.replay import RecordedEpisode, choose_episodes, replay_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 from gapfloor.tables.readable import ReadableResult

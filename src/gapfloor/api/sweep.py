@@ -12,9 +12,8 @@ from gapfloor.api.plot import with_files
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
-from gapfloor.play.campaign import Campaign
+from gapfloor.play.campaign import Campaign, read_sample
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.samples import read_sample
 from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, open_store

@@ -14,10 +14,10 @@ from gapfloor.engines.registry import game_of_file
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_blas_thread
+from gapfloor.play.campaign import read_sample
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.group import CellGroup
-from gapfloor.play.samples import read_sample
 from gapfloor.records.atomic import check_folder
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, open_store

@@ -21,9 +21,9 @@ from gapfloor.api.progress import step_teller
 from gapfloor.calibration.classes import load_classes
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.cell_checks import cell_problems, play_record, record_differences
-from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.replay import (
     difference,
     find_policy,

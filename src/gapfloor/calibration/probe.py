@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.entropy import entropy, merged_entropy
-from gapfloor.actions.partition import Partition
+from gapfloor.actions.partition import Partition, entropy, merged_entropy
 from gapfloor.calibration.cloning import state_partitions
 from gapfloor.engines.engine import Engine, EngineSpec, State
 
@@ -59,7 +58,7 @@ class ProbedState:
 
 @dataclass(frozen=True)
 class ProbeSettings:
-    """How many visited states of a sampled cell are cloned; see `gapfloor.play.observers.CellProbe`."""
+    """How many visited states of a sampled cell are cloned; see `gapfloor.play.group.CellProbe`."""
 
     states: int = 1024
     horizon: int = 5
@@ -74,7 +73,7 @@ class ProbeSettings:
 
 
 class ProbeObserver:
-    """Keeps the probe of one cell while it is played; see `gapfloor.play.observers.CellObserver`."""
+    """Keeps the probe of one cell while it is played; see `gapfloor.play.player.CellObserver`."""
 
     def __init__(self, engine: EngineSpec, settings: ProbeSettings) -> None:
         self._engine, self._settings = engine, settings

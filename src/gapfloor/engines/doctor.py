@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gapfloor.engines import envpool
 from gapfloor.engines.catalogue import ENVPOOL, PROCGEN, EngineFacts, installed_engines, package_version
 from gapfloor.engines.contract import check_contract
 from gapfloor.errors import MissingExtraError
@@ -36,20 +35,17 @@ class DoctorFinding:
 
 def examine(games: Sequence[str]) -> list[DoctorFinding]:
     """The whole report: this machine, then the games in each of the two engines that play ProcGen."""
-    machine = [_platform(), *_packages(), examine_gpu(_cuda_device())]
-    return [*machine, *_engines(), *examine_engine(PROCGEN, games), *examine_envpool(games)]
-
-
-def examine_envpool(games: Sequence[str]) -> list[DoctorFinding]:
-    """Whether the games keep the contract in EnvPool too, and what EnvPool cannot do."""
-    findings = examine_engine(ENVPOOL, games)
-    if findings and findings[0].mark == "missing":
-        return findings
-    named = f"{envpool.engine_version()} (ProcGen's games, named envpool:GAME)"
-    words = (
-        "EnvPool cannot save states, so there is no calibration; its cells are never compared with ProcGen's"
-    )
-    return [DoctorFinding("ok", ENVPOOL.name, named), DoctorFinding("note", ENVPOOL.name, words), *findings]
+    system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    found = [DoctorFinding("ok", "platform", f"{system}, {available_cores()} cores")]
+    for package, extra, purpose in OPTIONAL_PACKAGES:
+        version = package_version(package)
+        words = f'not installed; needed for {purpose}: pip install "gapfloor[{extra}]"'
+        words = f"{version} ({purpose})" if version else words
+        found.append(DoctorFinding("ok" if version else "missing", package, words))
+    found.append(examine_gpu(_cuda_device()))
+    for name, version, words in installed_engines():
+        found.append(DoctorFinding("ok" if version else "missing", f"engine {name}", words))
+    return [*found, *examine_engine(PROCGEN, games), *examine_engine(ENVPOOL, games)]
 
 
 def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[DoctorFinding]:
@@ -71,11 +67,6 @@ def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[DoctorFind
     return findings
 
 
-def _platform() -> DoctorFinding:
-    words = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {available_cores()} cores"
-    return DoctorFinding("ok", "platform", words)
-
-
 def examine_gpu(device: str | None) -> DoctorFinding:
     """What is promised on this machine's GPU: nothing of gapfloor has been run on one."""
     if device is None:
@@ -95,23 +86,3 @@ def _cuda_device() -> str | None:
     except ImportError:
         return None
     return str(torch.cuda.get_device_name(0)) if torch.cuda.is_available() else None
-
-
-def _packages() -> list[DoctorFinding]:
-    findings = []
-    for package, extra, purpose in OPTIONAL_PACKAGES:
-        version = package_version(package)
-        if version is None:
-            words = f'not installed; needed for {purpose}: pip install "gapfloor[{extra}]"'
-            findings.append(DoctorFinding("missing", package, words))
-        else:
-            findings.append(DoctorFinding("ok", package, f"{version} ({purpose})"))
-    return findings
-
-
-def _engines() -> list[DoctorFinding]:
-    """Every engine, whether it is installed, and how its games are named."""
-    return [
-        DoctorFinding("missing" if version is None else "ok", f"engine {name}", words)
-        for name, version, words in installed_engines()
-    ]

@@ -38,7 +38,7 @@ RESERVED = (
 )  # fmt: skip
 
 #: Options that gapfloor reads itself.
-OWN_OPTIONS = ("masks", "noop", "score", "action_low", "action_high")
+OWN_OPTIONS = ("masks", "noop", "score")
 
 #: EnvPool writes the largest and smallest floating-point numbers where an action has no bounds.
 NO_BOUND = 1e30

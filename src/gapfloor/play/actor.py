@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.distributions import Categoricals
-from gapfloor.actions.entropy import entropy
+from gapfloor.actions.partition import entropy
 from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
 from gapfloor.engines.engine import Engine, Observations, map_arrays
 from gapfloor.errors import PolicyError

@@ -7,16 +7,19 @@ and scans the store once; `Campaign.play` plays what is missing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.conflicts import refuse_conflicts
-from gapfloor.play.group import CellGroup
-from gapfloor.play.observers import CellProbe
+from gapfloor.play.group import CellGroup, CellProbe, group_of
 from gapfloor.play.outcome import is_complete
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
 from gapfloor.play.references import (
@@ -29,7 +32,8 @@ from gapfloor.play.references import (
 )
 from gapfloor.play.workers import CellWorkers
 from gapfloor.policies.backends import BACKENDS, check_backend
-from gapfloor.records.store import Store, StoredCell
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.records.store import Store, StoredCell, labelled_episodes
 from gapfloor.rules import Rule, rule_kind
 
 #: Finds the classes of a game's actions, measuring them where the store has none.
@@ -215,7 +219,7 @@ def _run_groups(request: Request) -> tuple[CellGroup, ...]:
         probe = probe.with_classes(partition.labels)
     rules = [rule.bind(partition) for rule in request.rules]
     return tuple(
-        candidate.group(request.protocol, request.engine, rules, probe=probe)
+        group_of(candidate, request.protocol, request.engine, rules, probe=probe)
         for candidate in request.candidates
     )
 
@@ -258,3 +262,35 @@ def recorded_backends(stored: Sequence[StoredCell]) -> dict[str, str]:
     """
     contents = [cell.manifest.content for cell in stored]
     return {each["policy"]: each["backend"] for each in contents if each.get("backend") in BACKENDS}
+
+
+def read_sample(
+    store: Store, cells: Sequence[CellSpec], *, level_set: str, rule: str | None = None
+) -> EpisodeSample:
+    """The episodes of those of `cells` (one run's, or the floor's) that are on a level set and under a rule."""
+    mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
+    stored = [store.cell(cell.file_name) for cell in mine]
+    episodes = labelled_episodes(stored, labels=(), columns=("episode_return", "level_seed"))
+    records = [each.manifest.record for each in stored]
+    raw = [
+        math.nan if (entropy := record.get("entropy_raw")) is None else float(entropy) for record in records
+    ]
+    played = [_entropy_played(*each) for each in zip(mine, records, raw, strict=True)]
+    total = np.sum([record.get("action_counts") or [0] for record in records], axis=0)
+    return EpisodeSample(
+        returns=episodes.column("episode_return").to_numpy(),
+        levels=episodes.column("level_seed").to_numpy(),
+        entropy_raw=float(np.mean(raw)),
+        entropy_played=float(np.mean(played)),
+        top_action_share=float(total.max() / total.sum()) if total.sum() else math.nan,
+    )
+
+
+def _entropy_played(cell: CellSpec, record: Mapping[str, Any], raw: float) -> float:
+    if cell.run.reference:
+        return math.nan
+    rule = rule_kind(cell.rule)
+    if rule.changes_distribution:
+        found = record.get("entropy_played")
+        return math.nan if found is None else float(found)
+    return 0.0 if rule.is_deterministic else raw

@@ -1,22 +1,39 @@
-"""A policy that is about to be played: loaded once, tried once, and identified by its content."""
+"""A policy that is about to be played: loaded once, tried once on one small engine, and identified by its content.
+
+The trial tells whether the policy can read and play the game, and what a policy does that brings no hash of its own.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gapfloor.engines.engine import EngineSpec
-from gapfloor.errors import UsageError
-from gapfloor.play.cell import Run
-from gapfloor.play.group import CellGroup
-from gapfloor.play.observers import CellProbe
-from gapfloor.play.policy_trial import TriedPolicy, try_policy
-from gapfloor.play.protocol import Protocol
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.partition import entropy
+from gapfloor.actions.spaces import ActionSpace, Box
+from gapfloor.engines.engine import Engine, EngineSpec
+from gapfloor.engines.registry import engine_from_spec
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.machine import one_thread
+from gapfloor.play.cell import Inference, Run
+from gapfloor.policies.acting import ActingPolicy, ActionReader
+from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
+from gapfloor.policies.fingerprint import backend_of, fingerprint, own_fingerprint
 from gapfloor.policies.load import PolicySource
+from gapfloor.policies.policy import LogitsReader
 from gapfloor.records.run_identity import agent_of_header
-from gapfloor.rules import Rule
+from gapfloor.rules import Rule, softmax
+
+#: Where the observations come from that identify a policy which brings no hash.
+FINGERPRINT_LEVELS = LevelSet(0, 200)
 
 
 @dataclass(frozen=True)
@@ -31,30 +48,42 @@ class Entrant:
     """Its place among the policies given: the seed of a policy that names none."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A policy that has been loaded and tried, and the labels of its run."""
+    """A policy, and what one batch of its logits on the first observations of a game tells."""
 
-    run: Run
-    tried: TriedPolicy
+    policy: Any = field(repr=False)
+    source: PolicySource
+    """Where workers get it: from a file or by name, or the graph itself, which needs nothing else."""
+    fingerprint: str
+    """The hash of its content."""
+    inference: Inference
+    run: Run = field(default_factory=Run)
+    """The labels of its run."""
+    is_deterministic: bool = False
+    """Whether it returns one action instead of a distribution, so that a rule that draws would play as greedy does."""
+    greedy_action: str = "mode"
+    """What its greedy rule plays."""
+    acts: bool = False
+    """Whether it only acts, so that its one rule is own."""
 
     @property
-    def source(self) -> PolicySource:
-        """Where workers get the policy."""
-        return self.tried.source
+    def header(self) -> Mapping[str, Any]:
+        """What a checkpoint says about its training; empty for any other policy."""
+        return getattr(self.policy, "header", None) or {}
 
     def own_rules(self, rules: Sequence[Rule]) -> list[Rule]:
         """Those of `rules` that differ for this policy: one without a distribution has one rule."""
-        mine = [rule for rule in rules if rule.reads_distribution != self.tried.acts]
+        mine = [rule for rule in rules if rule.reads_distribution != self.acts]
         if not mine:
             raise UsageError(
                 f"{self.source.name} only acts and returns no distribution, so it has one rule: use own, not "
                 f"{', '.join(map(str, rules))}."
-                if self.tried.acts
+                if self.acts
                 else f"The rule own is for policies that only act, and {self.source.name} returns logits: use sampled "
                 "or greedy."
             )
-        if not self.tried.is_deterministic:
+        if not self.is_deterministic:
             return mine
         left = [rule for rule in mine if not rule.draws_from_policy]
         if not left:
@@ -67,8 +96,8 @@ class Candidate:
     def notes(self, rules: Sequence[Rule]) -> list[str]:
         """What a reader should know about how this policy's actions are chosen."""
         dropped = [str(rule) for rule in rules if rule not in self.own_rules(rules)]
-        if self.tried.acts:
-            if self.tried.policy.is_repeatable:
+        if self.acts:
+            if self.policy.is_repeatable:
                 return []
             return [
                 f"{self.run.name} cannot be seeded, so its episodes cannot be repeated exactly: give it seed(n), or "
@@ -79,33 +108,104 @@ class Candidate:
                 f"{self.run.name} returns one action and no distribution, so it has one rule: {', '.join(dropped)} "
                 "would play the same as greedy and was not played."
             ]
-        greedy_action = self.tried.greedy_action
+        greedy_action = self.greedy_action
         if greedy_action != "mode" and any(str(rule) == "greedy" for rule in rules):
             return [f"Under the rule greedy, {self.run.name} plays {greedy_action}, which is not the mode."]
         return []
 
-    def group(
-        self,
-        protocol: Protocol,
-        engine: EngineSpec,
-        rules: Sequence[Rule],
-        *,
-        probe: CellProbe | None = None,
-    ) -> CellGroup:
-        """The cells of this run under `rules`."""
-        cells = tuple(
-            cell
-            for rule in self.own_rules(rules)
-            for cell in protocol.cells(
-                engine,
-                self.run,
-                policy=self.tried.fingerprint,
-                rule=str(rule),
-                inference=self.tried.inference,
-                classes=rule.classes,
+
+def try_policy(
+    source: PolicySource, *, engine: EngineSpec, batch: int, recorded: Mapping[str, str] | None = None
+) -> Candidate:
+    """The policy's content hash and how its logits are computed here; one that cannot read this game is refused.
+
+    A torch network is identified in torch and then exported (`graph_export`), unless its source asks for torch, or the
+    store has cells of it in torch (`recorded`: the backends of policies by their hashes).
+    """
+    policy, name = source.load(), source.name
+    backend = (recorded or {}).get(own_fingerprint(policy), source.backend)
+    if backend != source.backend:
+        source = replace(source, backend=backend)
+        policy = source.load()
+    trained = (getattr(policy, "header", None) or {}).get("game", engine.game)
+    if trained != engine.game:
+        raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
+    with contextlib.closing(_small_engine(engine, batch)) as small:
+        if isinstance(policy, ActingPolicy):
+            reader = ActionReader(policy, name=name, n_slots=1, space=small.action_space)
+            reader.begin(0, 0.0)
+            reader.read(small.observe()[0], [0])
+            inference = Inference(batch, policy.backend, "", "cpu")
+            return Candidate(
+                policy=policy, source=source, fingerprint=policy.fingerprint, inference=inference, acts=True
             )
+        observations, _, first = copy.deepcopy(small.observe())
+        check_actions(policy, small, name=name)
+        with one_thread():
+            content = fingerprint(policy, name=name, engine=small)
+            if hasattr(policy, "exported") and computes_graphs(source.backend, source.device):
+                policy = policy.exported(observations)
+                policy.fingerprint = content
+            logits_reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
+            arithmetic = arithmetic_of(logits_reader.read(observations, first))
+    backend, version, device = backend_of(policy)
+    if (backend, device) == (ONNXRUNTIME, "cpu"):
+        source = replace(source, given=policy)
+    inference = Inference(batch, backend, version, device, arithmetic)
+    found = Candidate(policy=policy, source=source, fingerprint=content, inference=inference)
+    given = logits_reader.distribution
+    if given is None:
+        return found
+    return replace(found, is_deterministic=given.is_deterministic, greedy_action=given.mode_name)
+
+
+def check_actions(policy: Any, engine: Engine, *, name: str) -> None:
+    """Refuse a policy that was trained in another action space, or under masks that are not read here."""
+    space, mine = engine.action_space, getattr(policy, "acts_in", None)
+    if mine is not None and not _same_actions(mine, space):
+        raise PolicyError(
+            f"{name} acts in {mine}, but the actions of this environment are {space}: play it where it was trained, "
+            "with the same wrappers (--option wrapper=package.module:Class)."
         )
-        return CellGroup(engine, cells, self.source, probe, self.tried.policy)
+    if getattr(policy, "reads_masks", False) and engine.masks is None:
+        raise PolicyError(
+            f"{name} was trained to choose among legal actions only: add --option masks=true, so that the "
+            "environment's masks are read."
+        )
+
+
+def _same_actions(mine: ActionSpace, space: ActionSpace) -> bool:
+    if not (isinstance(mine, Box) and isinstance(space, Box)):
+        return mine == space
+    # A network that was trained without bounds has none to compare.
+    return mine.width == space.width and all(
+        not np.isfinite(own).any() or np.allclose(own, other)
+        for own, other in zip(mine.bounds, space.bounds, strict=True)
+    )
+
+
+def arithmetic_of(logits: npt.NDArray[Any]) -> str:
+    """A short hash of logits and of what the harness computes from them.
+
+    Libraries round differently with other vector instructions, environment variables and versions, so the same weights
+    give other entropies and, rarely, other actions. The hash of a fixed batch tells such machines apart, whatever the
+    cause. It is part of a cell's key, so that cells of two kinds of arithmetic are never mixed.
+    """
+    probabilities = softmax(logits)
+    digest = hashlib.sha256()
+    for values in (logits, probabilities, entropy(probabilities)):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def action_space_of(engine: EngineSpec) -> ActionSpace:
+    """The actions of an engine."""
+    with contextlib.closing(_small_engine(engine, 1)) as small:
+        return small.action_space
+
+
+def _small_engine(engine: EngineSpec, slots: int) -> Engine:
+    return engine_from_spec(engine, slots=slots, levels=FINGERPRINT_LEVELS, draw=0)
 
 
 def load_candidates(
@@ -127,14 +227,14 @@ def load_candidates(
     for entrant in entrants:
         source = policy_source(entrant.policy, device=device, backend=backend, number=entrant.number)
         source = source.acting() if acts else source
-        tried = try_policy(source, engine=engine, batch=batch, recorded=recorded)
-        header = tried.header
+        candidate = try_policy(source, engine=engine, batch=batch, recorded=recorded)
+        header = candidate.header
         run = Run(
             agent=entrant.agent if entrant.agent is not None else agent_of_header(header),
             seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
             budget=entrant.budget if entrant.budget is not None else str(header.get("budget", "")),
         )
-        candidate = Candidate(run, tried)
+        candidate = replace(candidate, run=run)
         for other in found:
             _refuse_copy(candidate, other)
         found.append(candidate)
@@ -151,7 +251,7 @@ def policy_source(policy: Any, *, device: str, backend: str | None = None, numbe
 
 def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
     names = f"{other.source.name} and {candidate.source.name}"
-    if candidate.tried.fingerprint == other.tried.fingerprint:
+    if candidate.fingerprint == other.fingerprint:
         raise UsageError(
             f"{names} have exactly the same content: copies of one checkpoint count as one run, so name only one of "
             "them."

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
 from gapfloor.policies.references import parse_reference
-from gapfloor.records.manifest import content_key
+from gapfloor.records.manifest import canonical_json, content_key
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.rules import Rule, parse_rule, rule_kind
 
@@ -104,7 +107,7 @@ class Inference:
     backend_version: str = ""
     device: str = ""
     arithmetic: str = ""
-    """The hash of the policy's own logits on a fixed batch (`play.policy_trial`)."""
+    """The hash of the policy's own logits on a fixed batch (`play.candidate`)."""
 
 
 #: Of references that are played without a policy.
@@ -162,6 +165,25 @@ class CellSpec:
         readable = "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", part) for part in parts if part)
         return f"{readable[:120]}-{self.key[:16]}"
 
+    @functools.cached_property
+    def stream_name(self) -> str:
+        """The part of the names of random streams that all episodes of the cell share."""
+        # A census shares no stream with a draw that happens to have the same slot and index.
+        draw = "census" if self.design.is_census else self.draw
+        engine = self.engine
+        return canonical_json(
+            [
+                "action",
+                engine.engine,
+                engine.game,
+                engine.mode,
+                self.policy,
+                self.rule,
+                str(self.levels),
+                draw,
+            ]
+        )
+
     @property
     def bound_rule(self) -> Rule | None:
         """The rule that chooses actions, with the action classes that it reads; None for a plain reference."""
@@ -200,3 +222,13 @@ class CellSpec:
     def schedule(self) -> Schedule:
         """The counted episodes of this cell."""
         return self.design.schedule(self.levels, self.draw)
+
+
+def episode_stream(stream_name: str, *, slot: int, index: int) -> np.random.Generator:
+    """The generator of one episode's uniform numbers; `stream_name` is that of its cell.
+
+    The stream is keyed by everything that names the episode. No two policies, rules, level sets, draws or references
+    share one, an episode can be replayed alone, and it does not matter which worker plays it or what else is played.
+    """
+    digest = hashlib.sha256(f"{stream_name}/{slot}/{index}".encode()).digest()
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))

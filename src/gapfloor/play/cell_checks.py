@@ -16,8 +16,7 @@ import numpy as np
 from gapfloor.errors import GapfloorError
 from gapfloor.levels import LevelSet
 from gapfloor.play.cell import CellSpec, design_from
-from gapfloor.play.group import CellGroup, finished_record, play_group
-from gapfloor.play.observers import CellProbe
+from gapfloor.play.group import CellGroup, CellProbe, finished_record, play_group
 from gapfloor.play.player import CellPlay
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import StoredCell, read_episodes

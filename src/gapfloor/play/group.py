@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,15 +23,16 @@ from gapfloor.engines.registry import engine_from_spec, unseen_engine
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
+from gapfloor.play.candidate import Candidate, try_policy
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.observers import CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
-from gapfloor.play.player import CellPlay, EpisodeListener, Player
-from gapfloor.play.policy_trial import try_policy
+from gapfloor.play.player import CellObserver, CellPlay, EpisodeListener, Player
+from gapfloor.play.protocol import Protocol
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
+from gapfloor.rules import Rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32
@@ -40,6 +42,23 @@ PIECE = 16
 
 #: Cells, each with the places of its schedule that are wanted (None: all).
 Piece = list[tuple[CellSpec, tuple[int, ...] | None]]
+
+
+class CellProbe(typing.Protocol):
+    """Makes the observer of each cell; workers receive it, so it must survive pickling."""
+
+    @property
+    def states(self) -> int:
+        """How many states of a cell are observed."""
+        ...
+
+    def with_classes(self, classes: tuple[int, ...]) -> CellProbe:
+        """The same probe for a game whose actions have these classes, as labels."""
+        ...
+
+    def observer(self, engine: EngineSpec) -> CellObserver:
+        """The observer of one cell."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,30 @@ class CellGroup:
                 has_states = not cell.is_deterministic and rule is not None and rule.reads_distribution
                 observer = self.probe.observer(self.engine) if self.probe is not None and has_states else None
                 yield CellPlay(cell, observer, positions)
+
+
+def group_of(
+    candidate: Candidate,
+    protocol: Protocol,
+    engine: EngineSpec,
+    rules: Sequence[Rule],
+    *,
+    probe: CellProbe | None = None,
+) -> CellGroup:
+    """The cells of a candidate's run under `rules`."""
+    cells = tuple(
+        cell
+        for rule in candidate.own_rules(rules)
+        for cell in protocol.cells(
+            engine,
+            candidate.run,
+            policy=candidate.fingerprint,
+            rule=str(rule),
+            inference=candidate.inference,
+            classes=rule.classes,
+        )
+    )
+    return CellGroup(engine, cells, candidate.source, probe, candidate.policy)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +26,49 @@ from gapfloor.engines.procgen_state import ProcgenLoops
 from gapfloor.errors import UsageError
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
-from gapfloor.play.cell import CellSpec
+from gapfloor.play.cell import CellSpec, episode_stream
 from gapfloor.play.loops import LoopFinder, LoopMark
-from gapfloor.play.observers import CellObserver
 from gapfloor.play.outcome import EpisodeOutcome
-from gapfloor.play.streams import CHUNK, cell_stream_name, episode_stream
 from gapfloor.rules import Rule
+
+#: Uniform numbers taken from a stream at a time; most ProcGen episodes need fewer than this.
+CHUNK = 1024
 
 #: Hears of every episode as soon as it has been played or copied: its cell and its return.
 EpisodeListener = Callable[[CellSpec, float], None]
+
+
+class CellObserver(Protocol):
+    """Sees some of the states that a cell visits and adds fields to its record.
+
+    `gapfloor.calibration.probe` has the one that measures merged entropy, `gapfloor.play.replay` one that keeps frames.
+    """
+
+    def wants(
+        self, slot: npt.NDArray[np.int64], index: npt.NDArray[np.int64], step: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """Which of the current states to hand over; it depends on these numbers alone, never on the order of play."""
+        ...
+
+    def see(
+        self,
+        engine: Engine,
+        row: int,
+        *,
+        slot: int,
+        index: int,
+        step: int,
+        probabilities: npt.NDArray[np.float64] | None,
+    ) -> None:
+        """One wanted state, before its action is applied; `row` is its place in the running engine.
+
+        `probabilities` are those of numbered actions; None where the policy has others.
+        """
+        ...
+
+    def finish(self) -> dict[str, Any]:
+        """Fields for the cell record, after the last episode."""
+        ...
 
 
 @dataclass
@@ -51,13 +86,11 @@ class CellPlay:
     repeats_levels: bool = field(init=False)
     """Whether every episode on a level is the same and nobody watches, so that one of them is enough."""
     schedule: Schedule = field(init=False)
-    stream_name: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.rule = self.spec.bound_rule
         self.repeats_levels = self.spec.is_deterministic and self.observer is None
         self.schedule = self.spec.schedule()
-        self.stream_name = cell_stream_name(self.spec)
 
     @property
     def is_done(self) -> bool:
@@ -165,7 +198,7 @@ class Player:
         self._engine.begin(row, job.level_seed)
         self._finder.begin(row, is_deterministic=job.play.repeats_levels)
         self._rules[row] = job.play.rule
-        stream = episode_stream(job.play.stream_name, slot=job.slot, index=job.index)
+        stream = episode_stream(job.play.spec.stream_name, slot=job.slot, index=job.index)
         self._streams[row] = stream
         self._uniforms[row] = stream.random(self._numbers)
         self._entropies[row] = []

@@ -15,7 +15,6 @@ from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
 from gapfloor.levels.schedule import check_census, check_counts
 from gapfloor.play.cell import NO_NETWORK, CellSpec, Design, Inference, Role, Run
-from gapfloor.rules import Rule
 
 #: Inference batch size. It belongs to the cell, because it changes the last bits of logits. A frame costs the same in
 #: a batch of 16 as in one of 32, and at the end of a queue half as many rows wait for the longest episode.
@@ -202,25 +201,3 @@ def _parse_level_sets(train: Levels, test: Levels) -> tuple[tuple[Role, LevelSet
     if len(named) == 2:
         check_disjoint(named[0][1], named[1][1])
     return tuple(named)
-
-
-def census_notes(protocol: Protocol, rules: Sequence[Rule]) -> list[str]:
-    """Recommend a census where it plays no more episodes than the draws do.
-
-    With as many repeats as the draws can pay for, a census has no draw noise at a lower cost.
-    """
-    if protocol.design.is_census:
-        return []
-    levels = sum(levels.n for _, levels in protocol.level_sets)
-    drawn = protocol.design.episodes * len(protocol.draws) * len(protocol.level_sets)
-    repeats = drawn // levels
-    if repeats < 1:
-        return []
-    words = (
-        f"A census would leave no draw noise: --design census{f' --repeats {repeats}' if repeats > 1 else ''} plays "
-        f"{levels * repeats} episodes per rule instead of {drawn}"
-    )
-    if any(rule.is_deterministic for rule in rules):
-        exact = ", ".join(str(rule) for rule in rules if rule.is_deterministic)
-        words += f", and is exact under {exact}, where each of the {levels} levels is simulated once"
-    return [f"{words}."]

@@ -17,10 +17,9 @@ import numpy as np
 
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import PolicyError, UsageError, refuse_repeats
-from gapfloor.play.candidate import Candidate
+from gapfloor.play.candidate import action_space_of, try_policy
 from gapfloor.play.cell import CellSpec, Run
-from gapfloor.play.group import CellGroup
-from gapfloor.play.policy_trial import action_space_of, try_policy
+from gapfloor.play.group import CellGroup, group_of
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
@@ -183,8 +182,8 @@ def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, ba
             f"{source.name} sees its observations: train a blind run with gapfloor train --blind."
         )
     seed = network.seed if network.seed is not None else tried.header.get("seed")
-    candidate = Candidate(Run(reference=network.name, seed=seed), tried)
-    return candidate.group(protocol, engine, [parse_rule(network.rule)])
+    candidate = replace(tried, run=Run(reference=network.name, seed=seed))
+    return group_of(candidate, protocol, engine, [parse_rule(network.rule)])
 
 
 def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:

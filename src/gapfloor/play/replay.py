@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread
+from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
 from gapfloor.play.group import play_cells
 from gapfloor.play.player import CellPlay
-from gapfloor.play.policy_trial import try_policy
 from gapfloor.policies.backends import BACKENDS
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS, PolicySpec
 from gapfloor.policies.load import PolicySource
@@ -68,6 +68,70 @@ def recorded_episodes(cell: StoredCell) -> list[RecordedEpisode]:
     rows = read_episodes(cell.path).to_pylist()
     names = ("slot", "index", "level_seed", "episode_return", "length")
     return [RecordedEpisode(cell, *(row[name] for name in names)) for row in rows]
+
+
+def choose_episodes(
+    stored: Iterable[StoredCell],
+    *,
+    games: Sequence[str] = (),
+    level_set: str = "test",
+    agent: str | None = None,
+    seed: int | None = None,
+    level: int | None = None,
+    count: int = 2,
+) -> list[RecordedEpisode]:
+    """Episodes of one run per game under every rule, and of its floor; None accepts any.
+
+    A draw gives every policy and rule the same levels in the same places, so one (draw, slot, index) is one level under
+    all of them. By default the places are those where sampling and argmax differ most: a replay is an illustration.
+    """
+    cells = [cell for cell in stored if cell.manifest.labels["level_set"] == level_set]
+    wanted = {name: value for name, value in (("agent", agent), ("seed", seed)) if value is not None}
+    chosen: list[RecordedEpisode] = []
+    for game in games or dict.fromkeys(cell.manifest.labels["game"] for cell in cells):
+        here = [cell for cell in cells if cell.manifest.labels["game"] == game]
+        runs = [
+            cell for cell in here if not cell.is_reference and wanted.items() <= cell.manifest.labels.items()
+        ]
+        if not runs:
+            raise UsageError(
+                f"The store has no {level_set} cells of a matching run on {game}: evaluate one first."
+            )
+        names = ("agent", "seed", "draw")
+        first = min(
+            runs, key=lambda cell: [(each is not None, each) for each in map(cell.manifest.labels.get, names)]
+        )
+        run = RunIdentity.from_labels(first.manifest.labels)
+        mine = [cell for cell in runs if RunIdentity.from_labels(cell.manifest.labels) == run]
+        floors = [cell for cell in here if cell.manifest.labels["reference"] == "uniform"]
+        parts = ("slots", "burn_in", "episodes", "levels", "draw")
+        episodes = {
+            cell.manifest.labels["rule"]: recorded_episodes(cell)
+            for cell in [*mine, *floors]
+            if all(cell.manifest.content[part] == first.manifest.content[part] for part in parts)
+        }
+        places = _places(episodes, level=level, count=count)
+        chosen += [rows[place] for rows in episodes.values() for place in places]
+    return chosen
+
+
+def _places(episodes: dict[str, list[RecordedEpisode]], *, level: int | None, count: int) -> list[int]:
+    """Positions in the schedule: that of a named level, or where sampled and greedy differ most."""
+    levels = [row.level_seed for row in next(iter(episodes.values()))]
+    if level is not None:
+        if level not in levels:
+            raise UsageError(
+                f"Level {level} is not in this draw: choose a level of one of its {len(levels)} episodes."
+            )
+        return [levels.index(level)]
+    contrast = [0.0] * len(levels)
+    if {"sampled", "greedy"} <= set(episodes):
+        pairs = zip(episodes["sampled"], episodes["greedy"], strict=True)
+        contrast = [sampled.episode_return - greedy.episode_return for sampled, greedy in pairs]
+    first_of: dict[int, int] = {}
+    for place in sorted(range(len(levels)), key=lambda place: -contrast[place]):
+        first_of.setdefault(levels[place], place)
+    return sorted(list(first_of.values())[:count])
 
 
 def spec_of(cell: StoredCell) -> CellSpec:

@@ -25,10 +25,10 @@ from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.machine import available_cores, may_start_processes
+from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group, with_policy
 from gapfloor.play.player import CellPlay
-from gapfloor.play.policy_trial import action_space_of
 from gapfloor.records.store import Store
 from gapfloor.users_code import full_traceback, is_in_users_code, users_frame
 

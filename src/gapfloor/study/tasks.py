@@ -259,8 +259,7 @@ class ReplayTask(Task):
     game: str
 
     def is_done(self, survey: Survey) -> bool:
-        from gapfloor.play.replay import frame_files
-        from gapfloor.play.replay_choice import choose_episodes
+        from gapfloor.play.replay import choose_episodes, frame_files
 
         try:
             chosen = choose_episodes(survey.store.found, **self._choice(survey.study))

@@ -123,7 +123,7 @@ def test_a_policy_of_another_space_is_refused_with_both_named() -> None:
     given = [Entrant(model_of(PPO, "box"))]
     with pytest.raises(PolicyError, match=r"acts in Box\(-1 to 2, 0 to 0\.5\), but .* are Discrete\(4\)"):
         load_candidates(given, make_spec("action_space_envs:discrete"), batch=4, device="cpu")
-    spec = make_spec("action_space_envs:unbounded", options={"action_low": -2, "action_high": 0.5})
+    spec = make_spec("action_space_envs:unbounded", options={"wrapper": "action_space_envs:bounded"})
     with pytest.raises(PolicyError, match=r"but the actions of this environment are Box\(-2 to 0.5, 3 dim"):
         load_candidates(given, spec, batch=4, device="cpu")
 

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, Masks, MultiDiscrete, joint_masks, several
-from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
 
 
@@ -69,8 +68,8 @@ class ActionForm:
         return flat
 
 
-def action_form(space: Any, *, game: str, options: Mapping[str, Option]) -> ActionForm:
-    """Our form of a Gymnasium action space; `options` may state the range of an unbounded box."""
+def action_form(space: Any, *, game: str) -> ActionForm:
+    """Our form of a Gymnasium action space."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Discrete):
@@ -85,7 +84,7 @@ def action_form(space: Any, *, game: str, options: Mapping[str, Option]) -> Acti
         n = math.prod(space.shape)
         return _several([2] * n, (0,) * n, space)
     if isinstance(space, spaces.Box) and math.prod(space.shape):
-        low, high = _bounds(space, game=game, options=options)
+        low, high = _bounds(space, game=game)
         if np.dtype(space.dtype).kind in "iu":
             return _several((high - low + 1).astype(int).tolist(), tuple(low.astype(int).tolist()), space)
         return ActionForm(
@@ -101,23 +100,13 @@ def _several(sizes: list[int], starts: tuple[int, ...], space: Any) -> ActionFor
     return ActionForm(several(sizes), starts, tuple(space.shape), np.dtype(space.dtype).str)
 
 
-def _bounds(
-    space: Any, *, game: str, options: Mapping[str, Option]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The bounds of a box in one row, within the stated range where there is one."""
+def _bounds(space: Any, *, game: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The bounds of a box in one row."""
     low, high = (np.ravel(bound).astype(np.float64) for bound in (space.low, space.high))
-    least, most = (options.get(name) for name in ("action_low", "action_high"))
-    for name, value in (("action_low", least), ("action_high", most)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise UsageError(f"The option {name} is {value!r}: give a number.")
-    if least is not None:
-        low = np.maximum(low, float(least))
-    if most is not None:
-        high = np.minimum(high, float(most))
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise UsageError(
-            f"The actions of {game} have no bounds ({space}), so no uniform action exists: state a range, e.g. "
-            "--option action_low=-1 --option action_high=1."
+            f"The actions of {game} have no bounds ({space}), so no uniform action exists: use a wrapper that states "
+            "them, e.g. gymnasium.wrappers.TransformAction in a function of yours."
         )
     if not (low < high).all():
         raise UsageError(

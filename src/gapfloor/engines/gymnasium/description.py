@@ -64,7 +64,7 @@ def describe(recipe: Recipe) -> Description:
     """Make an environment once and find out what it is; refuses what cannot be measured."""
     env = make_env(recipe)
     _refuse_other_interface(env, recipe)
-    form = action_form(env.action_space, game=recipe.game, options=dict(recipe.options))
+    form = action_form(env.action_space, game=recipe.game)
     layout = layout_of(env.observation_space, with_text=recipe.own("text") is not False)
     names, noop, words = _actions(env, recipe, form)
     metadata = getattr(env, "metadata", None) or {}

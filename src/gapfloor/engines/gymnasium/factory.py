@@ -29,7 +29,7 @@ from gapfloor.users_code import named_callable, parameters_of
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
 OWN_OPTIONS = (
-    "noop", "wrapper", "text", "max_episode_steps", "masks", "action_low", "action_high", "score", "level_in",
+    "noop", "wrapper", "text", "max_episode_steps", "masks", "score", "level_in",
 )  # fmt: skip
 
 #: Start of an environment's name -> the package whose import registers it.
