@@ -12,7 +12,7 @@ from typing import Any
 from gapfloor.api.audit_ledger import audit_ledger
 from gapfloor.audit.judgement import formats
 from gapfloor.audit.probe import probe_rule
-from gapfloor.audit.scan import ScanResult, scan
+from gapfloor.audit.scan import ScanResult, failed_scan, scan
 from gapfloor.audit.trace.comparison import scan_traced_command, trace_document, trace_markdown
 from gapfloor.audit.trace.observe import TraceResult, trace
 from gapfloor.errors import GapfloorError, UsageError
@@ -98,15 +98,13 @@ def audit_scan(
         raise
     except Exception as error:
         # Our own fault: whoever reads the file downstream must find one that says so.
-        if out is not None:
-            _write_failure(Path(out), str(target), error)
+        if out is not None and Path(out).suffix in (".sarif", ".json"):
+            _write(Path(out), failed_scan(str(target), error))
         raise
     if require_explicit:
         result = replace(result, failure=_not_explicit(result))
-    if out is not None and Path(out).suffix == ".sarif":
-        _write_json(Path(out), result.to_sarif())
-    elif out is not None:
-        _write_report(Path(out), result)
+    if out is not None:
+        _write(Path(out), result)
     return result
 
 
@@ -156,7 +154,7 @@ def audit_trace(
     observed = trace(arguments, most_steps=steps)
     found = AuditTrace(observed, scan_traced_command(observed) if scan else None)
     if out is not None:
-        _write_report(Path(out), found)
+        _write(Path(out), found)
     return found
 
 
@@ -202,19 +200,13 @@ def _not_explicit(result: ScanResult) -> str:
     return f"{formats.describe_unstated(fresh)} {words}" if fresh else ""
 
 
-def _write_report(path: Path, found: ReportResult) -> None:
-    if path.suffix == ".json":
-        _write_json(path, found.to_dict())
+def _write(path: Path, found: ScanResult | AuditTrace) -> None:
+    """Write a result in the form that the ending of the name asks for."""
+    if path.suffix == ".sarif" and isinstance(found, ScanResult):
+        document = found.to_sarif()
+    elif path.suffix == ".json":
+        document = found.to_dict()
     else:
         write_text_atomically(path, repr(found))
-
-
-def _write_json(path: Path, document: dict[str, Any]) -> None:
+        return
     write_text_atomically(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def _write_failure(path: Path, target: str, error: Exception) -> None:
-    if path.suffix == ".sarif":
-        _write_json(path, formats.failed_sarif(error))
-    elif path.suffix == ".json":
-        _write_json(path, formats.failed_document(target, error))

@@ -18,6 +18,7 @@ from gapfloor.audit.judgement.paths import Judged, PathFinder, inert_parameters
 from gapfloor.audit.judgement.rows import EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.sites import SiteFinder, is_unit_test
 from gapfloor.audit.judgement.verdict import (
+    OPEN,
     AuditVerdict,
     decide_verdict,
     evaluation_hints,
@@ -61,6 +62,8 @@ class ScanResult(ReportResult):
     """The lines of the files that evidence names."""
     failure: str = ""
     """Which paths do not state their rule, where that was required."""
+    error: str = ""
+    """What went wrong where the scanner itself failed; nothing follows from such a result."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor audit scan --json` prints."""
@@ -76,6 +79,13 @@ class ScanResult(ReportResult):
 
     def __repr__(self) -> str:
         return formats.as_markdown(self)
+
+
+def failed_scan(target: str, error: Exception) -> ScanResult:
+    """What is written when the scanner itself fails: no verdict, and why."""
+    words = ("The scanner failed; nothing follows from this document.",)
+    said = f"{type(error).__name__}: {error}"
+    return ScanResult(target, None, OPEN, (), (), (), (), False, warnings=words, error=said)
 
 
 def scan(target: str, *, entry: str | None = None) -> ScanResult:

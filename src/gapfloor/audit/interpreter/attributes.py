@@ -83,7 +83,7 @@ def attribute(
         case v.ExternalObject():
             return _of_external_object(evaluator, value, name, node, frame)
         case v.Unknown():
-            if name in _CENTRES and _is_centre_of_policy(node, frame):
+            if name in _CENTRES:
                 return (Alternative(v.Action("argmax", node, frame, True)).doubting(*_unread(value.text)),)
             if _SETTINGS.search(value.text):
                 return setting(evaluator, name, v.Namespace(), node, frame)
@@ -108,26 +108,9 @@ def _of_external_object(
         return setting(evaluator, name, v.Namespace(), node, frame)
     if name in _CENTRES and DISTRIBUTION.search(last):
         return (Alternative(v.Action("argmax", node, frame, True)),)
-    if name in _CENTRES and _is_centre_of_policy(node, frame):
+    if name in _CENTRES:
         return (Alternative(v.Action("argmax", node, frame, True)).doubting(*_unread(value.name)),)
     return (Alternative(v.External(f"{value.name}().{name}")),)
-
-
-def _is_centre_of_policy(node: ast.AST, frame: Frame) -> bool:
-    """Whether `dist.mean` is read as a property of something that is drawn from in the same function."""
-    if not isinstance(node, ast.Attribute):
-        return False
-    parent = frame.module.parents.get(node)
-    if isinstance(parent, ast.Call) and parent.func is node:
-        return False  # a method: the mean of any tensor
-    receiver = ast.dump(node.value)
-    return any(
-        isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr in ("sample", "rsample", "log_prob")
-        and ast.dump(one.func.value) == receiver
-        for one in own_nodes(frame.scope)
-    )
 
 
 def setting(evaluator: Evaluator, name: str, space: v.Namespace, node: ast.AST, frame: Frame) -> Alternatives:

@@ -14,9 +14,6 @@ class EnvironmentFact:
     """How a constructor of environments takes its levels."""
 
     name: str
-    levels: str
-    start: str
-    seed: str
     default_levels: int | None
     source: str
     keywords_in: str | None = None

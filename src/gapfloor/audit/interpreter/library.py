@@ -77,8 +77,6 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
         return _instantiate(evaluator, call, frame)
     if name in _CASTS and len(call.args) == 1:
         return _cast(evaluator, name, call, frame)
-    if name in ("vars", "iter", "next") and first is not None:
-        return evaluator.evaluate(first, frame)
     if last in ("safe_load", "full_load", "unsafe_load", "compose") or name in (
         "yaml.load",
         "OmegaConf.load",
@@ -319,9 +317,6 @@ def _chosen_by_condition(evaluator: Evaluator, call: ast.Call, frame: Frame) -> 
         inner = evaluator.evaluate(branch, frame)
         found.extend(item.under(v.Guard(test, holds, frame)) for item in inner)
     if not any(isinstance(item.value, v.Action) for item in found):
-        known, used = evaluator.truth(test, frame)
-        if known is not None and all(item.origin != "option" for item in used):
-            return evaluator.evaluate(call.args[1 if known else 2], frame)
         return computed(evaluator, call, frame)
     return tuple(found)
 
@@ -349,10 +344,6 @@ def call_object(evaluator: Evaluator, value: v.ExternalObject, call: ast.Call, f
         return by_fact(evaluator, fact, value, call, frame)
     if is_noise_layer(value.name):
         return (Alternative(v.Noise("other", call, frame)),)
-    if value.name.rsplit(".", 1)[-1] == "Sequential":
-        for layer in value.call.args:
-            if isinstance(layer, ast.Call) and is_noise_layer(last_name(layer.func)):
-                return (Alternative(v.Noise("other", call, frame)),)
     if value.name.startswith("?"):  # a method of something unknown, taken as a function
         return (Alternative(v.Unknown(f"{value.name}()")),)
     if is_deterministic_function(value.name.split("()")[0]):
@@ -381,11 +372,9 @@ def primitive_method(
     is_distribution = bool(kind and DISTRIBUTION.search(kind.rsplit(".", 1)[-1]))
     if name in DRAWS:
         return _draw(base, kind, call, function, frame, is_distribution=is_distribution)
+    if name == "mode":
+        return (Alternative(v.Action("argmax", call, frame, True)),)
     if name in MAXIMA:
-        if isinstance(value, v.Action) and name == "argmax":
-            return (_maximum(base, function.value, call, frame),)
-        if name == "mode":
-            return (Alternative(v.Action("argmax", call, frame, True)),)
         return (_maximum(base, function.value, call, frame),)
     is_named = DISTRIBUTION.search(last_name(function.value)) and isinstance(
         value, v.Unknown | v.ExternalObject
@@ -396,11 +385,9 @@ def primitive_method(
     if name in RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     receiver = kind or describe(function.value)
-    if name in ("randint", "integers", "choice") and re.search(
-        r"random|rng|generator", receiver, re.IGNORECASE
-    ):
-        has_weights = any(keyword.arg in ("p", "weights") for keyword in call.keywords) or len(call.args) > 3
-        rule = "sampled" if name == "choice" and has_weights else "random"
+    is_generator = re.search(r"random|rng|generator", receiver, re.IGNORECASE)
+    rule = draw_of_function(f"numpy.random.{name}", call) if is_generator else None
+    if rule is not None:
         return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     drawn = noise_kind(f"{kind}.{name}") if kind else None
     drawn = drawn or (noise_kind(f"torch.random.{name}") if name.endswith("_") else None)

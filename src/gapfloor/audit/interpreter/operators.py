@@ -236,7 +236,10 @@ def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> Altern
         # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen.
         chosen = [item for item in evaluator.evaluate(node.slice, frame) if isinstance(item.value, v.Action)]
         if chosen:
-            return tuple(chosen)
+            # The best of several draws is still a draw.
+            held = evaluator.evaluate(node.value, frame)
+            drawn = [one for one in held if isinstance(one.value, v.Action) and one.value.rule == "sampled"]
+            return tuple(drawn or chosen)
     found: list[Alternative] = []
     for item in evaluator.evaluate(node.value, frame):
         found.extend(one.after(item) for one in _item(evaluator, item, key, node, frame))

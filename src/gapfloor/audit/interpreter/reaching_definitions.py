@@ -1,7 +1,7 @@
 """Which assignments of a name can reach a use of it, and under which conditions.
 
-A structured language needs no control-flow graph for this: an assignment is killed by a later one that always
-runs before the use, and two branches of one `if` exclude each other.
+A structured language needs no control-flow graph for this: the statements of a scope are walked once, and each
+branch and turn of a loop hands on what is alive at its end.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gapfloor.audit.reading.index import ModuleInfo, dotted_name, last_name, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
+_LEAVING = ast.Return | ast.Raise | ast.Break | ast.Continue
 _FILLING = frozenset({"append", "extend", "add", "insert", "appendleft"})
 
 
@@ -25,6 +26,9 @@ class Assignment:
     expression: ast.AST | None
     path: tuple[int, ...] = ()
     kind: str = "assign"
+
+
+Alive = frozenset[Assignment | None]
 
 
 def definitions_in(module: ModuleInfo, scope: ast.AST) -> dict[str, list[Assignment]]:
@@ -143,112 +147,102 @@ def _branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tupl
     return path[::-1]
 
 
+class _Flow:
+    """Which definitions of one name are alive before each statement of a scope; None is the value from before it."""
+
+    def __init__(self, module: ModuleInfo, scope: ast.AST, definitions: list[Assignment]) -> None:
+        self._made: dict[ast.AST, Alive] = defaultdict(frozenset)
+        self._matters: set[ast.AST] = set()
+        self._breaks: Alive = frozenset()
+        self._again: Alive = frozenset()
+        self._returned: Alive = frozenset()
+        self.before: dict[ast.AST, Alive] = {}
+        for definition in definitions:
+            statement = definition.statement
+            while not isinstance(statement, ast.stmt):
+                statement = module.parents[statement]
+            self._made[statement] |= {definition}
+        waiting = [*self._made, *(node for node in own_nodes(scope) if isinstance(node, _LEAVING))]
+        while waiting:
+            node = waiting.pop()
+            if node is not scope and node not in self._matters:
+                self._matters.add(node)
+                waiting.append(module.parents[node])
+        self.after = self._run(getattr(scope, "body", []), frozenset({None})) | self._returned
+
+    def _run(self, block: list[ast.stmt], state: Alive) -> Alive:
+        for statement in block:
+            self.before[statement] = self.before.get(statement, frozenset()) | state
+            if statement in self._matters:
+                state = self._past(statement, state)
+        return state
+
+    def _past(self, statement: ast.stmt, state: Alive) -> Alive:
+        """What is alive after a statement, given what is alive before it; nothing where it leaves the block."""
+        head = self._made.get(statement) or state
+        match statement:
+            case ast.If():
+                return self._run(statement.body, head) | self._run(statement.orelse, head)
+            case ast.For() | ast.While() | ast.AsyncFor():
+                return self._past_loop(statement, state)
+            case ast.With() | ast.AsyncWith():
+                return self._run(statement.body, head)
+            case ast.Try():
+                tried = self._run(statement.body, state)
+                caught = [self._run(handler.body, tried or state) for handler in statement.handlers]
+                return self._run(statement.finalbody, self._run(statement.orelse, tried).union(*caught))
+            case ast.Match():
+                return state.union(*(self._run(case.body, state) for case in statement.cases))
+            case ast.Return() | ast.Raise():
+                self._returned |= state if isinstance(statement, ast.Return) else frozenset()
+                return frozenset()
+            case ast.Break():
+                self._breaks |= state
+                return frozenset()
+            case ast.Continue():
+                self._again |= state
+                return frozenset()
+        return head
+
+    def _past_loop(self, loop: ast.For | ast.While | ast.AsyncFor, state: Alive) -> Alive:
+        outer = self._breaks, self._again
+        self._breaks = self._again = frozenset()
+        for _ in range(2):  # what the first turn defines is alive in the second
+            turn = state | self._again
+            self._again |= self._run(loop.body, self._made.get(loop) or turn)
+        is_endless = isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and loop.test.value
+        after = self._run(loop.orelse, frozenset() if is_endless else state | self._again) | self._breaks
+        self._breaks, self._again = outer
+        return after
+
+
 def reaching(
     module: ModuleInfo, scope: ast.AST, definitions: list[Assignment], use: ast.AST
 ) -> tuple[list[Assignment], bool]:
     """The definitions that can reach `use`, and whether an older value (a parameter) can reach it too."""
-    use_path = branch_path(module, use, scope)
-    use_order = module.order.get(use, len(module.order))  # a use outside the text comes after everything
-    use_loops = {id(node) for node, branch in use_path if isinstance(node, _LOOPS)}
-    alive: list[Assignment] = []
-    older_reaches = True
-    completed: dict[int, set[str]] = defaultdict(set)
-    later: list[Assignment] = []
-    for definition in definitions:
-        path = branch_path(module, definition.statement, scope)
-        if definition.kind == "element" and isinstance(definition.statement, _LOOPS):
-            path = [*path, (definition.statement, "body")]
-        if _contains(module, definition.statement, use) and definition.kind != "element":
-            # A statement's own right-hand side sees the values from before it, or from the last turn of a loop.
-            if any(id(node) in use_loops for node, _ in path):
-                later.append(definition)
-            continue
-        if _excludes(path, use_path):
-            continue
-        if module.order[definition.statement] > use_order:
-            if any(id(node) in use_loops for node, _ in path if isinstance(node, _LOOPS)):
-                later.append(definition)
-            continue
-        if _always_before(path, use_path):
-            alive, older_reaches = [], False
-            completed.clear()
-            later = []
-        alive.append(definition)
-        _note_branches(path, use_path, completed)
-        if any(len(branches) == 2 for branches in completed.values()):
-            older_reaches, alive = _drop_older(module, scope, completed, alive, older_reaches)
-    killed_in_loop = bool(alive) and any(
-        all(loop in {id(n) for n, _ in branch_path(module, item.statement, scope)} for loop in use_loops)
-        and not older_reaches
-        for item in alive
-    )
-    return alive + ([] if killed_in_loop else later), older_reaches
+    others = [one for one in definitions if not isinstance(one.statement, ast.comprehension)]
+    for one in definitions:
+        if one not in others and _contains(module, module.parents[one.statement], use):
+            return [one], False
+    if not others:
+        return [], True
+    key = (scope, others[0].name)
+    if key not in module.flows:
+        module.flows[key] = _Flow(module, scope, others)
+    flow = module.flows[key]
+    node: ast.AST | None = use
+    while node is not None and node not in flow.before:
+        node = module.parents.get(node)
+    alive = flow.before[node] if node is not None else flow.after
+    found = [one for one in others if one in alive]
+    return (found, None in alive) if alive else (others, True)
 
 
 def _contains(module: ModuleInfo, outer: ast.AST, inner: ast.AST) -> bool:
     node: ast.AST | None = inner
-    while node is not None:
-        if node is outer:
-            return True
+    while node is not None and node is not outer:
         node = module.parents.get(node)
-    return False
-
-
-def _excludes(first: list[tuple[ast.AST, str]], second: list[tuple[ast.AST, str]]) -> bool:
-    branches = {id(node): branch for node, branch in second if isinstance(node, ast.If | ast.IfExp)}
-    return any(
-        branches.get(id(node), branch) != branch
-        for node, branch in first
-        if isinstance(node, ast.If | ast.IfExp)
-    )
-
-
-def _always_before(path: list[tuple[ast.AST, str]], use_path: list[tuple[ast.AST, str]]) -> bool:
-    around = {(id(node), branch) for node, branch in use_path}
-    return all(
-        (id(node), branch) in around or (isinstance(node, ast.Try) and branch in ("body", "finalbody"))
-        for node, branch in path
-    )
-
-
-def _note_branches(
-    path: list[tuple[ast.AST, str]], use_path: list[tuple[ast.AST, str]], completed: dict[int, set[str]]
-) -> None:
-    """A branch is complete when it defines the name itself, or by an inner `if` that is complete."""
-    around = {id(node) for node, _ in use_path}
-    outside = [(node, branch) for node, branch in path if id(node) not in around]
-    if not outside or not all(isinstance(node, ast.If | ast.Try) for node, _ in outside):
-        return
-    for node, branch in reversed(outside):
-        if isinstance(node, ast.Try):
-            if branch == "body":
-                continue
-            return
-        completed[id(node)].add(branch)
-        for other in ("body", "orelse"):
-            if _leaves(getattr(node, other)):
-                completed[id(node)].add(other)
-        if len(completed[id(node)]) < 2:
-            return
-
-
-def _drop_older(
-    module: ModuleInfo,
-    scope: ast.AST,
-    completed: dict[int, set[str]],
-    alive: list[Assignment],
-    older_reaches: bool,
-) -> tuple[bool, list[Assignment]]:
-    """Only an `if` that itself always runs, and defines the name either way, replaces what was there."""
-    whole = {key for key, branches in completed.items() if len(branches) == 2}
-    inside = [item for item in alive if _is_top(module, scope, item, whole)]
-    return (False, inside) if inside else (older_reaches, alive)
-
-
-def _is_top(module: ModuleInfo, scope: ast.AST, item: Assignment, whole: set[int]) -> bool:
-    path = branch_path(module, item.statement, scope)
-    first = next((i for i, (node, _) in enumerate(path) if id(node) in whole), None)
-    return first is not None and all(not isinstance(node, ast.If) for node, _ in path[:first])
+    return node is not None
 
 
 def conditions(

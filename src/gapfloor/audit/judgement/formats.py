@@ -14,7 +14,7 @@ from gapfloor import __version__
 from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, plain
-from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
+from gapfloor.audit.judgement.verdict import AuditVerdict, preferred
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
 
 if TYPE_CHECKING:
@@ -49,24 +49,7 @@ def as_document(result: ScanResult) -> dict[str, Any]:
         "inert_flags": list(result.inert_flags),
         "complete": result.is_complete,
         "unread": [{"file": item.file, "reason": item.reason} for item in result.unread],
-    }
-
-
-def failed_document(target: str, error: BaseException) -> dict[str, Any]:
-    """What is written when the scanner itself fails: no verdict, and why."""
-    names = ("scripts", "paths", "training", "hints", "inert_flags", "unread")
-    empty: dict[str, Any] = {name: [] for name in names}
-    return {
-        "schema": SCHEMA,
-        "repo": target,
-        "commit": None,
-        "entry": None,
-        "error": f"{type(error).__name__}: {error}",
-        "warnings": ["The scanner failed; nothing follows from this document."],
-        "verdict": _verdict(OPEN),
-        **empty,
-        "complete": False,
-    }
+    } | ({"error": result.error} if result.error else {})
 
 
 def _verdict(verdict: AuditVerdict) -> dict[str, Any]:
@@ -76,7 +59,7 @@ def _verdict(verdict: AuditVerdict) -> dict[str, Any]:
 def as_sarif(result: ScanResult) -> dict[str, Any]:
     """The scan in SARIF 2.1.0: one result per path without a stated rule and per inert flag.
 
-    Findings that a comment accepts are suppressed in the source.
+    Findings that a comment accepts are suppressed in the source. A scan that failed has no results and says so.
     """
     found = []
     for path in result.paths:
@@ -94,28 +77,17 @@ def as_sarif(result: ScanResult) -> dict[str, Any]:
         mark = Mark(file, int(line), what)
         found.append(_sarif_result("inert-flag", f"{what} is accepted and never read.", (mark,), mark))
     notes = [{"level": "warning", "message": {"text": text}} for text in result.warnings]
-    return _sarif(found, notes=notes, is_successful=True)
-
-
-def failed_sarif(error: BaseException) -> dict[str, Any]:
-    """A SARIF document that says that the scanner failed."""
-    note = {"level": "error", "message": {"text": f"{type(error).__name__}: {error}"}}
-    return _sarif([], notes=[note], is_successful=False)
-
-
-def _sarif(
-    results: list[dict[str, Any]], *, notes: list[dict[str, Any]], is_successful: bool
-) -> dict[str, Any]:
+    notes += [{"level": "error", "message": {"text": result.error}}] if result.error else []
     driver = {
         "name": "gapfloor",
         "version": __version__,
         "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in _SARIF_RULES.items()],
     }
-    invocation = {"executionSuccessful": is_successful, "toolExecutionNotifications": notes}
+    invocation = {"executionSuccessful": not result.error, "toolExecutionNotifications": notes}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "invocations": [invocation], "results": results}],
+        "runs": [{"tool": {"driver": driver}, "invocations": [invocation], "results": found}],
     }
 
 
@@ -150,7 +122,10 @@ def as_markdown(result: ScanResult) -> str:
     lines += [f"> **Warning.** {escape_markdown(text)}" for text in result.warnings]
     lines += [""] if result.warnings else []
     chosen = preferred(result.paths)
-    ranked = sorted(result.paths, key=lambda path: (path not in chosen, path.is_demonstration, -path.score))
+    ranked = sorted(
+        result.paths,
+        key=lambda path: (not path.reports, path not in chosen, path.is_demonstration, -path.score),
+    )
     scripts = list(dict.fromkeys(path.script for path in ranked))
     verdicts = dict(result.scripts)
     groups: dict[tuple[str, ...], list[str]] = {}

@@ -51,6 +51,9 @@ _FLAGS = re.compile(
 )
 _OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
 _RESETS = words("resetting")
+_RETURN = re.compile(
+    r"reward|return|score|^rews?$|^rets?$|^r$|^ep_?r|success|fitness|result|metric|episode_info|^infos?$"
+)
 
 
 @dataclass
@@ -62,10 +65,11 @@ class Role:
     is_proved: bool
     score: int = 0
     """How strongly the code says that it is an evaluation."""
-    loop: ast.AST | None = None
     home: Frame | None = None
     is_fresh: bool = True
     """Whether its episodes begin after the last update and end before the next."""
+    reports: bool = True
+    """Whether it sums, keeps or prints what episodes return, as a measurement does and a demonstration need not."""
     reloads: bool = False
     """Whether weights that others may update are loaded between two steps."""
     marks: list[Mark] = field(default_factory=list)
@@ -238,7 +242,7 @@ def decide_role(updates: Updates, play: Play) -> Role:
     flags = [flag for one in [*chain[1:]] for flag in given_flags(updates.evaluator, one)]
     flags += _call_flags(play)
     learns = [name for name in names if TRAINING.search(name)]
-    role = Role("evaluation", True, loop=loop, home=home, is_fresh=is_fresh)
+    role = Role("evaluation", True, home=home, is_fresh=is_fresh, reports=_reports(play))
     script = play.script.rsplit("/", 1)[-1]
     role.score = 3 * bool(says) + 3 * bool(flags) + 2 * bool(EVALUATING.search(receiver))
     role.score += 2 * bool(EVALUATING.search(script)) + (home is not None and is_fresh)
@@ -387,6 +391,21 @@ def _episode_nodes(play: Play, home: Frame | None, loop: ast.AST | None) -> list
         if here.function is not None and here is not chain[0]:
             nodes += own_nodes(here.scope)
     return nodes
+
+
+def _reports(play: Play) -> bool:
+    """Whether anything on the way to a step keeps, sums or gives back what episodes return."""
+    for frame in play.frame.chain():
+        for node in own_nodes(frame.scope):
+            if isinstance(node, ast.AugAssign | ast.Return | ast.Yield):
+                used: ast.AST | None = node.value if not isinstance(node, ast.AugAssign) else node.target
+            elif isinstance(node, ast.Call) and last_name(node.func) not in ("step", "zip", "render"):
+                used = node
+            else:
+                continue
+            if used is not None and any(map(_RETURN.search, map(str.lower, names_in(used)))):
+                return True
+    return False
 
 
 def given_flags(evaluator: Evaluator, frame: Frame) -> list[str]:

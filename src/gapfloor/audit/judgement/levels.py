@@ -13,8 +13,9 @@ from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import argument, keyword_bindings
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import find_environment
-from gapfloor.audit.interpreter.values import Alternative, Mark, describe
-from gapfloor.audit.reading.index import plain_names_in
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
+from gapfloor.audit.judgement.sites import Play
+from gapfloor.audit.reading.index import last_name, names_in, own_nodes, plain_names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
@@ -113,7 +114,7 @@ def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tup
     fact = find_environment(environment.name)
     keywords, is_open = given_keywords(evaluator, environment)
     for name, binding in keywords.items():
-        if (fact is not None and name == fact.levels) or (fact is None and _LEVEL_COUNT.match(name)):
+        if name == "num_levels" or (fact is None and _LEVEL_COUNT.match(name)):
             return evaluator.evaluate_binding(binding, name)
     if fact is not None:
         named = _identity_binding(environment, keywords)
@@ -214,9 +215,7 @@ def _symbol(evaluator: Evaluator, binding: v.Binding, name: str) -> tuple[object
 
 
 def _start(evaluator: Evaluator, environment: v.Environment) -> object:
-    fact = find_environment(environment.name)
-    keywords, _ = given_keywords(evaluator, environment)
-    binding = keywords.get(fact.start if fact else "start_level")
+    binding = given_keywords(evaluator, environment)[0].get("start_level")
     if binding is None:
         return 0
     values = evaluator.evaluate_binding(binding, "start_level")
@@ -291,3 +290,73 @@ def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> t
         named = [str(one[-1]) for pair in pairs for one in pair]
         return (True, False) if sum(bool(_SPLIT.search(one)) for one in named) == 1 else (None, False)
     return (None, False) if splits else (False, False)
+
+
+_KEY = re.compile(r"rng|key|seed|state|^_$|^obs", re.IGNORECASE)
+
+
+def chosen_levels(play: Play) -> frozenset[str]:
+    """What chooses levels when an episode begins, as it is written: `reset(level=i)`, parameters of a step.
+
+    One fixed seed is not a choice of levels.
+    """
+    found: set[str] = set()
+    receiver = last_name(play.site.receiver) if play.site.receiver is not None else ""
+    chain = play.frame.chain()
+    for frame in chain:
+        for node in own_nodes(frame.scope):
+            if not isinstance(node, ast.Call):
+                continue
+            name = (
+                last_name(node.func.args[0])
+                if isinstance(node.func, ast.Call) and node.func.args
+                else last_name(node.func)
+            )
+            is_reset = name.startswith("reset") or name in ("set_task", "sample_task", "set_level", "seed")
+            if not is_reset or (receiver and receiver not in names_in(node)):
+                continue
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            chosen = {_written(one, frame) for one in given if not _is_fixed_seed(one, frame)}
+            if chosen and frame not in chain[-2:]:
+                chosen = {f"for line {play.site.call.lineno}"}  # for which of several steps is not said
+            found |= chosen
+    call = play.site.call
+    if len(call.args) > 3:
+        found.add(_written(call.args[3], play.frame))
+    return frozenset(found)
+
+
+def _written(node: ast.expr, frame: Frame | None) -> str:
+    """An expression as it is written where its value comes from: a parameter is followed to the call."""
+    while isinstance(node, ast.Name) and frame is not None:
+        binding = frame.bindings.get(node.id)
+        if binding is None:
+            frame = frame.parent
+        elif binding.expression is None or binding.is_default or binding.frame is frame:
+            break  # the last is `**settings`, which is bound to itself
+        else:
+            node, frame = binding.expression, binding.frame
+    return describe(node)
+
+
+def _is_fixed_seed(node: ast.expr, frame: Frame) -> bool:
+    names = names_in(node)
+    looped = {
+        inner
+        for one in own_nodes(frame.scope)
+        if isinstance(one, ast.For | ast.comprehension)
+        for inner in names_in(one.target)
+    }
+    is_drawn = any(is_draw(one) for one in ast.walk(node)) and not any(
+        "key" in name or "rng" in name for name in names
+    )
+    if isinstance(node, ast.Constant) or not names:
+        return True
+    return any(_KEY.search(name) for name in names) and not names & looped and not is_drawn
+
+
+def is_draw(node: ast.AST) -> bool:
+    """Whether a call draws something at random."""
+    return isinstance(node, ast.Call) and any(
+        word in ast.unparse(node.func).lower() for word in ("random", "rand", "sample", "choice")
+    )

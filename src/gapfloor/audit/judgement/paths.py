@@ -7,7 +7,6 @@ matched by its name, a role was guessed), and *open* when there is none.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -18,11 +17,11 @@ from gapfloor.audit.interpreter.facts import LoopFact, find_actor, words
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.learning import Role, Updates, decide_role, given_flags
-from gapfloor.audit.judgement.levels import PlayedLevels, differ, level_sets
+from gapfloor.audit.judgement.levels import PlayedLevels, chosen_levels, differ, is_draw, level_sets
 from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
-from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes, plain_names_in
+from gapfloor.audit.reading.index import FunctionInfo, last_name, own_nodes, plain_names_in
 
 
 @dataclass(eq=False)
@@ -193,7 +192,13 @@ class PathFinder:
             provenance, is_certain = self._unflagged(item, rollouts, in_loop=in_loop)
         heldout, is_heldout_proved, other = self._heldout(item, level, train_sets, rollouts)
         base = set(play.doubts) | role.doubts | ({"no script reaches it"} if not play.is_reached else set())
+        if not role.reports and not in_loop:
+            base.add("nothing there sums or keeps what episodes return: it may only show the agent")
         doubts = base | finding.doubts
+        if finding.candidates and role.doubts:
+            provenance = (
+                "unresolved"  # two guesses at once, what is played for and how it acts, were often wrong
+            )
         is_pooled = _is_pooled(play) or role.reloads
         answers: dict[str, object] = {
             "evaluates_heldout": heldout,
@@ -240,6 +245,7 @@ class PathFinder:
             functions=tuple(one.function.name for one in play.frame.chain() if one.function is not None),
             is_reached=play.is_reached,
             score=role.score,
+            reports=role.reports,
             chooses_levels=item.chooses_unlike(rollouts),
         )
 
@@ -253,6 +259,10 @@ class PathFinder:
         if level is not None and train_sets:
             answers = [(*differ(level, other), other) for other in train_sets]
             values = {answer for answer, _, _ in answers}
+            is_own = any(other.play.script == item.play.script for other in rollouts)
+            if True in values and level.kind == "none" and not is_own:
+                # A script that trains on an environment of another name may have nothing to do with this one.
+                return None, False, first
             if len(values) == 1 and None not in values:
                 return answers[0][0], all(proved for _, proved, _ in answers), answers[0][2]
             known = [one for one in answers if one[0] is not None]
@@ -343,69 +353,6 @@ class PathFinder:
         return list(found.values())
 
 
-_KEY = re.compile(r"rng|key|seed|state|^_$|^obs", re.IGNORECASE)
-
-
-def chosen_levels(play: Play) -> frozenset[str]:
-    """What chooses levels when an episode begins, as it is written: `reset(level=i)`, parameters of a step.
-
-    One fixed seed is not a choice of levels.
-    """
-    found: set[str] = set()
-    receiver = last_name(play.site.receiver) if play.site.receiver is not None else ""
-    chain = play.frame.chain()
-    for frame in chain:
-        for node in own_nodes(frame.scope):
-            if not isinstance(node, ast.Call):
-                continue
-            name = (
-                last_name(node.func.args[0])
-                if isinstance(node.func, ast.Call) and node.func.args
-                else last_name(node.func)
-            )
-            is_reset = name.startswith("reset") or name in ("set_task", "sample_task", "set_level", "seed")
-            if not is_reset or (receiver and receiver not in names_in(node)):
-                continue
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            chosen = {_written(one, frame) for one in given if not _is_fixed_seed(one, frame)}
-            if chosen and frame not in chain[-2:]:
-                chosen = {f"for line {play.site.call.lineno}"}  # for which of several steps is not said
-            found |= chosen
-    call = play.site.call
-    if len(call.args) > 3:
-        found.add(_written(call.args[3], play.frame))
-    return frozenset(found)
-
-
-def _written(node: ast.expr, frame: Frame | None) -> str:
-    """An expression as it is written where its value comes from: a parameter is followed to the call."""
-    while isinstance(node, ast.Name) and frame is not None:
-        binding = frame.bindings.get(node.id)
-        if binding is None:
-            frame = frame.parent
-        elif binding.expression is None or binding.is_default or binding.frame is frame:
-            break  # the last is `**settings`, which is bound to itself
-        else:
-            node, frame = binding.expression, binding.frame
-    return describe(node)
-
-
-def _is_fixed_seed(node: ast.expr, frame: Frame) -> bool:
-    names = names_in(node)
-    looped = {
-        inner
-        for one in own_nodes(frame.scope)
-        if isinstance(one, ast.For | ast.comprehension)
-        for inner in names_in(one.target)
-    }
-    is_drawn = any(is_draw(one) for one in ast.walk(node)) and not any(
-        "key" in name or "rng" in name for name in names
-    )
-    if isinstance(node, ast.Constant) or not names:
-        return True
-    return any(_KEY.search(name) for name in names) and not names & looped and not is_drawn
-
-
 def _tell_apart(here: list[Judged]) -> None:
     """Call a rollout an evaluation where a flag at its call makes it greedy, while others of its script explore."""
     rollouts = [item for item in here if item.role.kind == "rollout" and item.play.site.fact is None]
@@ -445,13 +392,6 @@ def step_mark(play: Play) -> Mark:
     """The line that steps the environment."""
     words = "environment stepped" if play.site.fact is None else "environment handed over"
     return Mark(play.site.module.path, play.site.call.lineno, f"{words}: {describe(play.site.call.func)}")
-
-
-def is_draw(node: ast.AST) -> bool:
-    """Whether a call draws something at random."""
-    return isinstance(node, ast.Call) and any(
-        word in ast.unparse(node.func).lower() for word in ("random", "rand", "sample", "choice")
-    )
 
 
 def split_tests(rollouts: list[Judged]) -> tuple[list[PlayedLevels], list[tuple[Judged, PlayedLevels]]]:

@@ -78,6 +78,8 @@ class EvaluationPath:
     functions: tuple[str, ...] = ()
     is_reached: bool = True
     score: int = 0
+    reports: bool = True
+    """Whether anything on the way to its step sums or keeps what episodes return."""
     chooses_levels: bool = False
     """Whether levels are chosen when an episode begins, otherwise than in training."""
 

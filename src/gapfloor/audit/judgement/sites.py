@@ -13,7 +13,7 @@ from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.interpreter.values import Alternative, Frame
-from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
 
 MOST_CHAINS = 40
 MOST_EXPANSIONS = 300
@@ -38,8 +38,6 @@ class Site:
     receiver: ast.expr | None
     action: ast.expr | None
     fact: LoopFact | None = None
-    is_sent: bool = False
-    """Whether the action is sent to a worker process: `pipe.send(("step", action))`."""
 
 
 @dataclass(eq=False)
@@ -120,50 +118,28 @@ class SiteFinder:
 
     def _sites_of(self, module: ModuleInfo, call: ast.Call, tails: set[str]) -> Iterator[Site]:
         function = _function_of(module, call)
+        owner = function.owner if function is not None else None
+        # What an environment's own methods step is an inner environment.
+        is_inside = owner is not None and self.evaluator.classes.is_a(owner, "environment")
         name = last_name(call.func)
         mapped = call.func.args[0] if isinstance(call.func, ast.Call) and call.func.args else None
         if isinstance(mapped, ast.Attribute) and mapped.attr in ("step", "step_env"):
             yield Site(module, function, call, mapped.value, _action_argument(call))
-        elif isinstance(call.func, ast.Attribute) and name in ("step", "step_async", "act", "step_env"):
-            receiver = call.func.value
-            if (call.args or call.keywords) and self._may_be_environment(module, call, receiver, function):
-                yield Site(module, function, call, receiver, _action_argument(call))
-        elif isinstance(call.func, ast.Attribute) and name in ("send", "put") and call.args:
-            message, owner = call.args[0], function.owner if function is not None else None
-            is_step = isinstance(message, ast.Tuple) and len(message.elts) >= 2
-            is_step = is_step and not (
-                owner is not None and self.evaluator.classes.is_a(owner, "environment")
-            )
-            if is_step and isinstance(message.elts[0], ast.Constant) and message.elts[0].value == "step":  # type: ignore[attr-defined]
-                yield Site(module, function, call, None, message.elts[1], is_sent=True)  # type: ignore[attr-defined]
+        elif isinstance(call.func, ast.Attribute) and not is_inside and (call.args or call.keywords):
+            receiver, first = call.func.value, call.args[0] if call.args else None
+            if name in ("step", "step_async", "act", "step_env"):
+                if _may_be_environment(module, call, receiver, owner):
+                    yield Site(module, function, call, receiver, _action_argument(call))
+            elif name in ("send", "put") and isinstance(first, ast.Tuple) and len(first.elts) >= 2:
+                # The action is sent to a worker process: `pipe.send(("step", action))`.
+                kind = first.elts[0]
+                is_step = isinstance(kind, ast.Constant) and kind.value == "step"
+                yield from [Site(module, function, call, None, first.elts[1])] if is_step else []
         if name in tails:
             home = unbound(self.evaluator, function) if function else self.evaluator.module_frame(module)
             for item in self.evaluator.evaluate(call.func, home):
                 for fact in find_loops(item.value.name) if isinstance(item.value, v.External) else ():
                     yield Site(module, function, call, None, None, fact)
-
-    def _may_be_environment(
-        self, module: ModuleInfo, call: ast.Call, receiver: ast.expr, function: FunctionInfo | None
-    ) -> bool:
-        name = last_name(call.func)
-        owner = function.owner if function is not None else None
-        if owner is not None and self.evaluator.classes.is_a(owner, "environment"):
-            return False  # what an environment's own methods step is an inner environment
-        word = last_name(receiver)
-        if isinstance(receiver, ast.Call) and word == "super":
-            return False
-        if word == "self":
-            return False
-        if (
-            name == "act"
-        ):  # gym3's `act` gives nothing back; other environments have agents of their own that act
-            is_statement = isinstance(module.parents[call], ast.Expr)
-            return (
-                is_statement
-                and bool(re.search(r"env", word))
-                and not (owner and re.search(r"env", owner.name, re.IGNORECASE))
-            )
-        return bool(_ENVIRONMENT_NAME.search(word)) or not _NOT_AN_ENVIRONMENT.search(word)
 
     # Chains of calls.
 
@@ -222,13 +198,13 @@ class SiteFinder:
                     function.owner is None or isinstance(place.call.func, ast.Name)
                 ):
                     continue
-            if function.owner is None and place.handed is None and isinstance(place.call.func, ast.Attribute):
-                head = place.call.func.value
-                if not (isinstance(head, ast.Name) and head.id in place.module.imports) and last_name(
-                    place.call.func
-                ) not in ("remote",):
+            called = place.call.func
+            if function.owner is None and place.handed is None and isinstance(called, ast.Attribute):
+                head = called.value
+                is_module = isinstance(head, ast.Name) and head.id in place.module.imports
+                if not is_module and called.attr != "remote":
                     continue  # a method of something, not this function
-            is_plain = place.handed is None and isinstance(place.call.func, ast.Name)
+            is_plain = place.handed is None and isinstance(called, ast.Name)
             if function.owner is not None and is_plain and name != function.owner.name:
                 continue
             found.append(place)
@@ -324,6 +300,19 @@ class SiteFinder:
             return None  # a worker or a wrapper passes on what somebody else has chosen
         actions = evaluator.evaluate(site.action, frame)
         return Play(site, frame, environments, actions, script, is_reached, doubts)
+
+
+def _may_be_environment(
+    module: ModuleInfo, call: ast.Call, receiver: ast.expr, owner: ClassInfo | None
+) -> bool:
+    word = last_name(receiver)
+    if word in ("self", "super"):
+        return False
+    if last_name(call.func) == "act":
+        # gym3's `act` gives nothing back; other environments have agents of their own that act.
+        is_agents = owner is not None and re.search(r"env", owner.name, re.IGNORECASE)
+        return isinstance(module.parents[call], ast.Expr) and "env" in word and not is_agents
+    return bool(_ENVIRONMENT_NAME.search(word)) or not _NOT_AN_ENVIRONMENT.search(word)
 
 
 def unbound(evaluator: Evaluator, function: FunctionInfo) -> Frame:

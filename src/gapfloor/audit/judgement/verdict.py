@@ -56,7 +56,8 @@ def decide_verdict(
         is_disputed = any(getattr(path, name) != values[name] for path in rivals)
         if levels[name] == "proved" and (is_disputed or not is_complete):
             levels[name] = "likely"
-    if training and not any(path.is_reached for path in chosen):
+    is_disputed = len({path.provenance for path in paths if path.provenance != "unresolved"}) > 1
+    if (training or is_disputed) and not any(path.is_reached for path in chosen):
         # As far as is seen the scripts only train; how functions act that none of them calls says little.
         values |= {"rule": None, "provenance": None}
         levels |= {"rule": "open", "provenance": "open"}

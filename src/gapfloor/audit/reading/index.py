@@ -11,6 +11,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.parsing import child_nodes, parse_source
@@ -78,6 +79,8 @@ class ModuleInfo:
     """The compound statements around a node inside a scope, found by `reaching_definitions`."""
     survived: dict[tuple[ast.AST, ast.AST], list[tuple[ast.expr, bool]]] = field(default_factory=dict)
     """The tests before a node that would have left its block, found by `reaching_definitions`."""
+    flows: dict[tuple[ast.AST, str], Any] = field(default_factory=dict)
+    """Where the definitions of a name in a scope are alive, found by `reaching_definitions`."""
 
     @property
     def dotted(self) -> str:
@@ -113,7 +116,6 @@ class Index:
     modules: dict[str, ModuleInfo] = field(default_factory=dict)
     by_tail: dict[str, list[ModuleInfo]] = field(default_factory=lambda: defaultdict(list))
     functions_by_name: dict[str, list[FunctionInfo]] = field(default_factory=lambda: defaultdict(list))
-    classes_by_name: dict[str, list[ClassInfo]] = field(default_factory=lambda: defaultdict(list))
     #: dotted attribute that some module assigns to (`lib.learn = learn`) -> where
     replaced: dict[str, list[tuple[ModuleInfo, ast.Assign]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -300,8 +302,6 @@ def build_index(sources: Sources) -> Index:
         _enter_imports(module)
         for function in module.functions.values():
             index.functions_by_name[function.name].append(function)
-        for class_info in module.classes.values():
-            index.classes_by_name[class_info.name].append(class_info)
         _enter_replacements(index, module)
     return index
 
