@@ -12,7 +12,7 @@ from gapfloor.api.evaluate import evaluate
 from gapfloor.api.plot import with_files
 from gapfloor.api.sweep import check_temperatures, rule_at, sweep
 from gapfloor.errors import UsageError
-from gapfloor.records.store import Store
+from gapfloor.records.store import Store, read_episodes
 from gapfloor.rules import Epsilon, Temperature, softmax
 
 SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}
@@ -75,10 +75,7 @@ def test_only_changed_distributions_record_what_was_drawn_from(store, result):
 
 def test_differences_are_paired_episode_by_episode(store, result):
     returns = {
-        cell.manifest.labels["rule"]: Store(store).query(
-            "select episode_return r from episodes where level_set = 'test' and rule = "
-            f"'{cell.manifest.labels['rule']}' order by slot, index"
-        )["r"].to_numpy()
+        cell.manifest.labels["rule"]: read_episodes(cell.path)["episode_return"].to_numpy()
         for cell in Store(store).cells()
         if cell.manifest.labels["level_set"] == "test"
     }  # fmt: skip
