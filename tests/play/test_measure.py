@@ -81,12 +81,10 @@ def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
 
 def test_policy_and_floor_are_measured_on_the_same_levels(tmp_path):
     evaluate(small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path, **SMALL)
-    levels = Store(tmp_path).query(
-        'select level_set, draw, slot, "index", count(distinct level_seed) as n, count(*) as cells '
-        "from episodes group by all"
-    )
-    assert set(levels.column("n").to_pylist()) == {1}
-    assert set(levels.column("cells").to_pylist()) == {2}
+    places = Store(tmp_path).episodes().group_by(["level_set", "draw", "slot", "index"])
+    levels = places.aggregate([("level_seed", "count_distinct"), ("level_seed", "count")])
+    assert set(levels.column("level_seed_count_distinct").to_pylist()) == {1}
+    assert set(levels.column("level_seed_count").to_pylist()) == {2}
 
 
 def test_three_runs_give_the_call_over_runs():
