@@ -11,7 +11,9 @@ import numpy as np
 
 from contest import Contest, timed
 from gapfloor.actions import Partition
-from gapfloor.calibration import CalibrationSettings, state_partitions, visited_states
+from gapfloor.calibration.class_measurement import visited_states
+from gapfloor.calibration.classes import CalibrationSettings
+from gapfloor.calibration.cloning import state_partitions
 from gapfloor.engines.procgen import make_spec
 from gapfloor.machine import available_cores
 

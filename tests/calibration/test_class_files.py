@@ -6,14 +6,15 @@ import json
 import pytest
 
 from gapfloor.actions import Partition
-from gapfloor.calibration import (
+from gapfloor.calibration.classes import (
     ActionClasses,
     CalibrationSettings,
+    class_name,
+    classes_path,
     load_classes,
     shipped_classes,
     write_classes,
 )
-from gapfloor.calibration.classes import class_name, classes_path
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen import GAMES
 from gapfloor.errors import StoreError, UsageError

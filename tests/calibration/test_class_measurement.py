@@ -3,13 +3,8 @@
 import pytest
 
 import small_policies
-from gapfloor.calibration import (
-    CalibrationSettings,
-    classes_for,
-    load_classes,
-    measure_classes,
-    shipped_classes,
-)
+from gapfloor.calibration.class_measurement import classes_for, measure_classes
+from gapfloor.calibration.classes import CalibrationSettings, load_classes, shipped_classes
 from gapfloor.engines.procgen import make_spec
 from gapfloor.errors import UsageError
 from gapfloor.policies.load import PolicySource

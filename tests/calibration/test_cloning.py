@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from gapfloor.actions import Partition
-from gapfloor.calibration import CalibrationSettings, state_partitions, visited_states
-from gapfloor.calibration.cloning import Cloner, split
+from gapfloor.calibration.class_measurement import visited_states
+from gapfloor.calibration.classes import CalibrationSettings
+from gapfloor.calibration.cloning import Cloner, split, state_partitions
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, make_spec
 from gapfloor.errors import CheckFailedError
 from gapfloor.levels import LevelSet

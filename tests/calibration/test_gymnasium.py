@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gapfloor.api.evaluate import evaluate
-from gapfloor.calibration import CalibrationSettings, measure_classes, read_classes, write_classes
+from gapfloor.calibration.class_measurement import measure_classes
+from gapfloor.calibration.classes import CalibrationSettings, read_classes, write_classes
 from gapfloor.calibration.cloning import split
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import CheckFailedError, UsageError

@@ -3,7 +3,8 @@
 import pytest
 
 import small_policies
-from gapfloor.calibration import CalibrationSettings, visited_states
+from gapfloor.calibration.class_measurement import visited_states
+from gapfloor.calibration.classes import CalibrationSettings
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.errors import PolicyError
 from gapfloor.levels import LevelSet

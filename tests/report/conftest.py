@@ -12,7 +12,7 @@ from tests import paper_shaped
 from tests.report.chromium import CHROMIUM, DRIVER
 from tests.report.fixture_store import add_surroundings, write_store
 
-from gapfloor.plan import add_addendum, lock_plan
+from gapfloor.plan.lock import add_addendum, lock_plan
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.tables.build import EXTRA_TABLES
 from gapfloor.report.write import WrittenReport, write_report

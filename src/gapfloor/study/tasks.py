@@ -131,12 +131,12 @@ class CalibrateTask(Task):
     game: str
 
     def is_done(self, survey: Survey) -> bool:
-        from gapfloor.calibration import load_classes
+        from gapfloor.calibration.classes import load_classes
 
         return load_classes(survey.store.root, survey.study.protocol(self.game).engines[0]) is not None
 
     def perform(self, workplace: Workplace) -> None:
-        from gapfloor.calibration import classes_for
+        from gapfloor.calibration.class_measurement import classes_for
 
         classes_for(workplace.root, workplace.study.protocol(self.game).engines[0])
 
