@@ -17,9 +17,9 @@ def test_every_public_name_is_a_function_that_is_loaded_on_first_use():
 def test_calibrate_returns_what_it_keeps_in_the_store(tmp_path):
     heard = []
     (game,) = calibrate("fruitbot", store=tmp_path, states=8, workers=1, progress=heard.append)
-    assert heard == [f"fruitbot: {game.random.k} classes"]
-    assert game.visited is None
-    assert game.to_dict()["n_states"] == 8
+    assert heard == [f"fruitbot: {game.k} classes"]
+    assert game.play == "random"
+    assert game.to_json()["n_states"] == 8
     assert (tmp_path / "classes" / "fruitbot-easy.json").is_file()
 
 

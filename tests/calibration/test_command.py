@@ -62,11 +62,11 @@ def test_any_number_of_workers_writes_the_same_bytes():
 def test_a_policy_s_own_states_are_shown_next_to_random_play(capsys):
     arguments = ("coinrun", *FEW, "--policy", "small_policies:constant_logits")
     code, out, _ = run(capsys, *arguments, "--json")
-    game = json.loads(out)["games"][0]
+    game, visited = json.loads(out)["games"]
     assert code == 0
-    assert game["play"] == "random"
-    assert game["visited"]["play"] != "random"
-    assert game["visited"]["equal_states"] != game["equal_states"]
+    assert (game["game"], visited["game"]) == ("coinrun", "coinrun")
+    assert game["play"] == "random" != visited["play"]
+    assert visited["equal_states"] != game["equal_states"]
     out = run(capsys, *arguments)[1]
     assert [line.split()[2] for line in out.splitlines() if line.startswith("coinrun  easy")] == [
         "random",

@@ -10,6 +10,7 @@ from typing import Any
 from gapfloor.api.progress import step_teller
 from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import (
+    RANDOM_PLAY,
     ActionClasses,
     CalibrationSettings,
     classes_path,
@@ -29,84 +30,64 @@ from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
 
 
-@dataclass(frozen=True)
-class GameCalibration:
-    """The classes of one game on random play and, if a policy was named, on the states that it visits."""
-
-    random: ActionClasses
-    visited: ActionClasses | None
-    """The classes on the states that the policy visits."""
-
-    @property
-    def shipped(self) -> ActionClasses | None:
-        """The classes that come with gapfloor; None for other engines, modes and options."""
-        engine = self.random.engine
-        return None if engine.options else shipped_classes(engine.game, engine.mode)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table: random play, then the policy's own play."""
-        shipped = self.shipped
-        return [
-            {
-                "game": found.engine.game, "mode": found.engine.mode, "play": played, "k": found.k,
-                "state_k": found.mean_state_k, "states": found.settings.states,
-                "shipped": "" if shipped is None else "same" if shipped.partition == found.partition else "other",
-                "classes": " | ".join(found.class_texts),
-            }
-            for played, found in (("random", self.random), ("policy", self.visited))
-            if found is not None
-        ]  # fmt: skip
-
-    def to_dict(self) -> dict[str, Any]:
-        """The game's entry in the document that `gapfloor calibrate --json` prints."""
-        random, visited = (
-            each and {name: value for name, value in each.to_json().items() if name != "format"}
-            for each in (self.random, self.visited)
-        )
-        shipped_k = self.shipped.k if self.shipped is not None else None
-        return {**(random or {}), "shipped_k": shipped_k, **({"visited": visited} if visited else {})}
-
-
 @dataclass(frozen=True, repr=False)
 class Calibrations(ReadableResult):
     """The action classes of several games, in the order named."""
 
     row_names = ("games",)
 
-    games: tuple[GameCalibration, ...]
-    """One entry per game."""
+    games: tuple[ActionClasses, ...]
+    """One per game on random play and, if a policy was named, one on the states that it visits."""
     notes: tuple[str, ...] = ()
     """Where the classes are kept, or why the store keeps its own."""
 
-    def __iter__(self) -> Iterator[GameCalibration]:
+    def __iter__(self) -> Iterator[ActionClasses]:
         return iter(self.games)
-
-    def __len__(self) -> int:
-        return len(self.games)
-
-    def __getitem__(self, place: int) -> GameCalibration:
-        return self.games[place]
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor calibrate --json` prints."""
-        return {"games": [game.to_dict() for game in self.games]}
+        shipped = [_shipped(found) for found in self.games]
+        return {
+            "games": [
+                {**found.to_json(), "shipped_k": None if known is None else known.k}
+                for found, known in zip(self.games, shipped, strict=True)
+            ]
+        }
 
     def table(self) -> Table:
         """One line per game, and one for the policy's own play."""
-        return table_of("calibration", [row for game in self.games for row in game.rows()])
+        rows = []
+        for found in self.games:
+            shipped = _shipped(found)
+            same = "" if shipped is None else "same" if shipped.partition == found.partition else "other"
+            rows.append(
+                {
+                    "game": found.engine.game, "mode": found.engine.mode, "play": _played_by(found), "k": found.k,
+                    "state_k": found.mean_state_k, "states": found.settings.states, "shipped": same,
+                }
+            )  # fmt: skip
+        return table_of("calibration", rows)
 
     def sentences(self) -> list[str]:
         """The classes by the names of their actions, and how they were measured."""
-        settings, engines = self.games[0].random.settings, {game.random.engine for game in self.games}
-        versions = dict.fromkeys(f"{engine.engine} {engine.version}" for engine in engines)
+        settings = self.games[0].settings
+        engines = dict.fromkeys(f"{found.engine.engine} {found.engine.version}" for found in self.games)
         return [
             *(
-                f"{row['game']} ({row['play']}): {row['classes']}"
-                for game in self.games
-                for row in game.rows()
+                f"{found.engine.game} ({_played_by(found)}): {' | '.join(found.class_texts)}"
+                for found in self.games
             ),
-            f"Levels {settings.levels}, seed {settings.seed}, horizon {settings.horizon}; {', '.join(versions)}.",
+            f"Levels {settings.levels}, seed {settings.seed}, horizon {settings.horizon}; {', '.join(engines)}.",
         ]
+
+
+def _played_by(found: ActionClasses) -> str:
+    return "random" if found.play == RANDOM_PLAY else "policy"
+
+
+def _shipped(found: ActionClasses) -> ActionClasses | None:
+    """The classes that come with gapfloor; None for other engines, modes and options."""
+    return None if found.engine.options else shipped_classes(found.engine.game, found.engine.mode)
 
 
 def calibrate(
@@ -149,7 +130,7 @@ def calibrate(
             notebook; False: nothing.
 
     Returns:
-        One entry per game.
+        The classes of each game and, with a policy, those of the states that it visits (`play` tells them apart).
 
     Command line:
         gapfloor calibrate starpilot fruitbot
@@ -160,7 +141,7 @@ def calibrate(
     Examples:
         >>> import gapfloor
         >>> (game,) = gapfloor.calibrate("fruitbot", states=16, progress=False)
-        >>> game.random.partition.n_actions, game.random.k
+        >>> game.partition.n_actions, game.k
         (15, 4)
     """
     check_workers(workers)
@@ -177,11 +158,13 @@ def calibrate(
     source = PolicySource.named(policy) if policy is not None else None
     if source is not None:
         source.load()
-    measured, notes = [], []
+    measured: list[ActionClasses] = []
+    notes = []
     for spec in specs:
         random = measure_classes(spec, chosen, workers=workers)
-        visited = measure_classes(spec, chosen, source=source, workers=workers) if source else None
-        measured.append(GameCalibration(random, visited))
+        measured.append(random)
+        if source is not None:
+            measured.append(measure_classes(spec, chosen, source=source, workers=workers))
         notes += [_keep(random, store, replace=replace)] if store is not None else []
         tell(f"{spec.game}: {random.k} classes")
     return Calibrations(tuple(measured), tuple(notes))

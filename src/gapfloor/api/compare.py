@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,7 @@ def compare(
     one = group(_episodes(a), plan)
     other = one if b is None else group(_episodes(b), plan)
     if b is not None:
-        _refuse_other_engines(_engines(a), _engines(b))
+        _refuse_other_engines(a, b)
     first = select_agent(one, first_agent, source=_short(a), budget=labels[0], **asked)
     source = _short(a if b is None else b)
     second = select_agent(other, second_agent, source=source, budget=labels[-1], **asked)
@@ -136,20 +136,16 @@ def _engines(source: Any) -> dict[tuple[str, str], set[str]]:
         store = Store(store_of(Path(source)))
     found: dict[tuple[str, str], set[str]] = {}
     for cell in store.comparable_cells() if store is not None else ():
-        place = (cell.manifest.labels["game"], cell.manifest.labels["mode"])
-        found.setdefault(place, set()).add(_engine_words(cell.manifest.content))
+        content, place = cell.manifest.content, (cell.manifest.labels["game"], cell.manifest.labels["mode"])
+        options = ", ".join(f"{name}={value}" for name, value in sorted(content["options"].items()))
+        words = f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
+        found.setdefault(place, set()).add(words)
     return found
 
 
-def _engine_words(content: Mapping[str, Any]) -> str:
-    options = ", ".join(f"{name}={value}" for name, value in sorted(content["options"].items()))
-    return f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
-
-
-def _refuse_other_engines(
-    one: dict[tuple[str, str], set[str]], other: dict[tuple[str, str], set[str]]
-) -> None:
+def _refuse_other_engines(a: Any, b: Any) -> None:
     """Refuse to compare returns in one engine with returns in another, or under other options."""
+    one, other = _engines(a), _engines(b)
     for place in one:
         if one[place] != other.get(place, one[place]):
             raise UsageError(

@@ -11,7 +11,7 @@ from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.plot import with_files
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.registry import game_of_file
-from gapfloor.errors import UsageError
+from gapfloor.errors import UsageError, refuse_repeats
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import read_sample
@@ -72,10 +72,7 @@ def training_curve(
         raise UsageError("No run is named: give the folder of one, e.g. gapfloor-store/runs/NAME.")
     histories = [read_history(folder) for folder in folders]
     asked = _as_trained(histories, settings)
-    names = [history.name for history in histories]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"The run {name} is named twice: name each once.")
+    refuse_repeats("run", [history.name for history in histories])
     entrants: dict[str, list[Entrant]] = {}
     for history in histories:
         game = game_of_file(str(history.header["game"]), file=history.name)

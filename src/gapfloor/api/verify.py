@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,13 +40,13 @@ from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, w
 from gapfloor.tables.cells import counted
 
 
-@dataclass(frozen=True)
-class _Replayable:
+class _Replayable(NamedTuple):
     """A cell whose episodes can be played again here."""
 
     cell: StoredCell
     spec: CellSpec
     source: PolicySource | None
+    """Its policy; None for a reference."""
 
 
 def verify(
@@ -101,26 +101,25 @@ def verify(
     if not cells and not opened.damaged:
         raise UsageError(f"{store} holds no cells: there is nothing to verify.")
     problems = [f"{path.stem}: {why}" for path, why in opened.damaged.items()]
-    sound = []
-    for cell in cells:
-        found = cell_problems(cell)
-        problems += [f"{cell.path.stem}: {each}" for each in found]
-        sound += [] if found else [cell]
+    found = {cell.path.stem: cell_problems(cell) for cell in cells}
+    problems += [f"{name}: {each}" for name, mine in found.items() for each in mine]
     replayable: list[_Replayable] = []
     reasons: Counter[str] = Counter()
     if episodes or whole_cells:
-        replayable, reasons = _replayable(
-            sound, opened, [PolicySource.named(name) for name in policies], allow
-        )
+        sources = [PolicySource.named(name) for name in policies]
+        sound = [cell for cell in cells if not found[cell.path.stem]]
+        replayable, reasons = _replayable(sound, opened, sources, allow)
     sample = _sample(replayable, episodes, seed)
+    n_episodes, n_cells = sum(map(len, sample)), sum(map(bool, sample))
     tell = step_teller(progress)
     differences = []
-    if any(sample):
-        tell(
-            f"playing {counted(sum(map(len, sample)), 'episode')} of {counted(sum(map(bool, sample)), 'cell')} again"
-        )
+    if n_cells:
+        tell(f"playing {counted(n_episodes, 'episode')} of {counted(n_cells, 'cell')} again")
         differences = _replay(replayable, sample)
-    whole = _whole_cells(replayable, whole_cells, seed)
+    # At random, the cells of policies first.
+    order = np.random.default_rng([seed, 1]).permutation(len(replayable)).tolist()
+    order.sort(key=lambda place: replayable[place].source is None)
+    whole = [replayable[place] for place in order[:whole_cells]]
     for each in whole:
         tell(f"playing all of {each.cell.path.stem} again")
         differences += _recompute(each, opened)
@@ -129,8 +128,8 @@ def verify(
         problems=(*problems, *dict.fromkeys(differences)),
         episodes=sum(_n_episodes(cell) for cell in cells),
         replayable=sum(_n_episodes(each.cell) for each in replayable),
-        replayed=sum(map(len, sample)),
-        replayed_cells=sum(map(bool, sample)),
+        replayed=n_episodes,
+        replayed_cells=n_cells,
         recomputed_cells=len(whole),
         not_replayed=tuple(f"{counted(count, 'cell')}: {reason}" for reason, count in reasons.items()),
         seed=seed,
@@ -214,37 +213,27 @@ def _replay(replayable: Sequence[_Replayable], sample: Sequence[Sequence[int]]) 
     return differences
 
 
-def _whole_cells(replayable: Sequence[_Replayable], count: int, seed: int) -> list[_Replayable]:
-    """The cells that will be played completely: at random, those of policies first."""
-    order = np.random.default_rng([seed, 1]).permutation(len(replayable))
-    chosen = sorted(order.tolist(), key=lambda place: replayable[place].source is None)
-    return [replayable[place] for place in chosen[:count]]
-
-
 def _recompute(each: _Replayable, store: Store) -> list[str]:
     """What differs in a cell's episodes and record when all of it is played again."""
-    record = each.cell.manifest.record
-    probe = _probe(record, each.spec, store)
+    record, probe, left_out = each.cell.manifest.record, None, set[str]()
+    if record.get("probe_states"):
+        classes = None
+        with contextlib.suppress(GapfloorError):
+            classes = load_classes(store.root, each.spec.engine) if record.get("k") else None
+        # Without the game's classes, the entropy over them cannot be computed again.
+        left_out = set() if classes is not None else {"merged_game", "k"}
+        probe = ProbeSettings(
+            states=record["probe_states"], classes=classes.labels if classes is not None else ()
+        )
     play, again = play_record(each.spec, each.source, probe=probe)
-    # Without the game's classes, the entropy over them cannot be computed again.
-    left_out = () if probe is None or probe.classes else ("merged_game", "k")
-    recorded = {name: value for name, value in record.items() if name not in left_out}
-    again = {name: value for name, value in again.items() if name not in left_out}
     found = []
     for episode, outcome in zip(recorded_episodes(each.cell), play.finished(), strict=True):
         if (outcome.episode_return, outcome.length) != (episode.episode_return, episode.length):
             found.append(difference(episode, outcome.episode_return, outcome.length))
+    recorded, again = (
+        {name: value for name, value in fields.items() if name not in left_out} for fields in (record, again)
+    )
     return [*found, *(f"{each.cell.path.stem}: {text}" for text in record_differences(recorded, again))]
-
-
-def _probe(record: Mapping[str, Any], spec: CellSpec, store: Store) -> ProbeSettings | None:
-    """The probe that a cell was observed with, or None; with the game's classes where the store has them."""
-    if not record.get("probe_states"):
-        return None
-    classes = None
-    with contextlib.suppress(GapfloorError):
-        classes = load_classes(store.root, spec.engine) if record.get("k") else None
-    return ProbeSettings(states=record["probe_states"], classes=classes.labels if classes is not None else ())
 
 
 def _n_episodes(cell: StoredCell) -> int:

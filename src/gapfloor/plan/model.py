@@ -175,7 +175,7 @@ class Plan:
     @classmethod
     def read(cls, path: str | Path) -> Plan:
         """The checked plan of a TOML file."""
-        return read_plan(Path(path))
+        return parse_plan(read_text(Path(path)), source=str(path))
 
     @classmethod
     def paper(cls) -> Plan:
@@ -244,11 +244,6 @@ def parse_addendum(text: str, *, source: str) -> Addendum:
     for difference in addendum.pairs:
         split_difference(difference, source=source)
     return addendum
-
-
-def read_plan(path: Path) -> Plan:
-    """The plan in a file."""
-    return parse_plan(read_text(path), source=str(path))
 
 
 def builtin_text(name: str) -> str:
