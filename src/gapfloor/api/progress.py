@@ -1,7 +1,7 @@
 """Progress of work that takes a while: the running mean against the floor, and the time left.
 
-On a terminal and in a notebook this is one line that is replaced, and disappears at the end. Elsewhere a script is
-silent, and a command prints one plain line per finished group of cells, so that logs stay readable.
+On a terminal and in a notebook this is one line that is replaced, and disappears at the end. Elsewhere nothing is
+printed, or, with `progress=True` as commands have it, one plain line per finished group of cells.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ProgressLine:
 class LiveProgress(Progress):
     """Shows the running mean of what is played, and the floor's where it is known.
 
-    `plain_lines` says whether a line is printed per place where nobody is watching, as commands do.
+    `plain_lines` says whether a line is printed per place where nobody is watching.
     """
 
     def __init__(self, *, plain_lines: bool) -> None:
@@ -161,21 +161,24 @@ def duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def showing(progress: Progress | bool | None) -> Iterator[Progress]:
-    """What a function reports to: a progress of the caller's own, the bar (None, True), or nothing (False)."""
+    """What a function reports to: the caller's own, a line (None), also plain lines (True), or nothing (False)."""
     if progress is False:
         yield Progress()
     elif progress is None or progress is True:
-        with contextlib.closing(LiveProgress(plain_lines=False)) as live:
+        with contextlib.closing(LiveProgress(plain_lines=progress is True)) as live:
             yield live
     else:
         yield progress
 
 
 def step_teller(progress: Callable[[str], None] | bool | None) -> Callable[[str], None]:
-    """What a function tells its steps to, in words: the caller's own, a line on a terminal or notebook, or nothing."""
+    """What a function tells its steps to, in words: the caller's own, a line each, or nothing.
+
+    None stands for lines where somebody is watching, True for lines everywhere.
+    """
     if callable(progress):
         return progress
-    if progress is False or not is_watched():
+    if progress is False or (progress is None and not is_watched()):
         return lambda words: None
     return lambda words: _write(f"{words} ...\n")
 

@@ -6,14 +6,12 @@ useful command. Only `floor` and `analyse` say more.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gapfloor.api.progress import LiveProgress
 from gapfloor.cli.commands import CommandEntry
 from gapfloor.cli.options import print_json
 from gapfloor.cli.pictures import read_fewer_pictures
@@ -43,12 +41,9 @@ def call_and_show(
         read_fewer_pictures(
             game=values.get("game", ""), policies=named, references=values.get("references", ())
         )
-    parameters = inspect.signature(function).parameters
-    with contextlib.ExitStack() as stack:
-        if "progress" in parameters:
-            progress = _progress(str(parameters["progress"].annotation), is_quiet=is_quiet or as_json)
-            values["progress"] = stack.enter_context(progress)
-        result = function(**values)
+    if "progress" in inspect.signature(function).parameters:
+        values["progress"] = not (is_quiet or as_json)
+    result = function(**values)
     if as_json:
         print_json({"path": str(result)} if isinstance(result, Path) else result.to_dict())
     else:
@@ -58,20 +53,6 @@ def call_and_show(
             say(f"Next: {shlex.join(map(str, ('gapfloor', *following)))}")
     if getattr(result, "failure", ""):
         raise CheckFailedError(result.failure)
-
-
-@contextlib.contextmanager
-def _progress(annotation: str, *, is_quiet: bool) -> Iterator[Any]:
-    """What a function reports to: a bar over episodes, a line per step or per game, or whatever it shows by itself."""
-    if is_quiet:
-        yield False
-    elif "workers.Progress" in annotation:
-        with contextlib.closing(LiveProgress(plain_lines=True)) as live:
-            yield live
-    elif "[str]" in annotation:
-        yield lambda words: say(f"{words} ...", err=True)
-    else:
-        yield True
 
 
 def print_result(result: ReadableResult | Path, values: Values, is_wide: bool) -> None:
