@@ -20,7 +20,7 @@ from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, note_
 from gapfloor.study.graph import CostEstimate, build_graph, estimate
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.runner import StudyOutcome, StudyProgress, run_study
+from gapfloor.study.runner import StudyOutcome, StudyProgress, do_tasks
 from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import Workplace
 from gapfloor.tables.cells import counted
@@ -107,27 +107,42 @@ def run(
     check_workers(workers)
     study = _read(study)
     opened = Store(Store(store or study.name).root.resolve())
-    others = TaskJournal(opened.root).workers()
+    journal = TaskJournal(opened.root, study=note_name(study))
+    others = journal.workers()
     opened.prepare()
     games = [study.protocol(game).engines[0].game for game in study.games]
     opened.write_order(games=games, agents=study.agents)
-    backend = backend_for(opened.cells(), study.evaluation.backend) or usual_backend("cpu")
-
-    def make_executor() -> Executor:
-        workplace = Workplace(study, opened.root, backend)
-        if ray is None:
-            return LocalExecutor(workplace, workers=workers or available_cores())
-        return RayExecutor(
-            workplace, address=ray, capacity=workers, must_authenticate=not without_authentication
-        )
-
+    survey = Survey(study, opened.root)
+    *measured, report = build_graph(study)
+    done = [task for task in measured if task.is_done(survey)]
+    # The report is made again when anything before it is.
+    done += [report] if len(done) == len(measured) and report.is_done(survey) else []
+    names = {task.name for task in done}
+    todo = [task for task in (*measured, report) if task.name not in names]
     is_quiet = not (is_watched() if progress is None else progress)
     shown = StudyProgress(study, is_quiet=is_quiet, workers=workers or available_cores())
     for other in others[:1]:
         shown.tell(
             f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done twice."
         )
-    return run_study(Survey(study, opened.root), make_executor=make_executor, progress=shown)
+    shown.start(todo, done)
+    outcome = StudyOutcome(done=sorted(names), study=study.name, store=str(opened.root))
+    if not todo:
+        return outcome
+    backend = backend_for(survey.store.found, study.evaluation.backend) or usual_backend("cpu")
+    workplace = Workplace(study, opened.root, backend)
+    executor: Executor
+    if ray is None:
+        executor = LocalExecutor(workplace, workers=workers or available_cores())
+    else:
+        executor = RayExecutor(
+            workplace, address=ray, capacity=workers, must_authenticate=not without_authentication
+        )
+    try:
+        do_tasks(todo, outcome, executor=executor, progress=shown, journal=journal)
+    finally:
+        executor.close()
+    return outcome
 
 
 def status(

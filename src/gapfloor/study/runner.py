@@ -9,17 +9,15 @@ import concurrent.futures
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gapfloor.api.progress import duration
 from gapfloor.escape import printable_text
-from gapfloor.study.executors import Executor, Running, note_name
-from gapfloor.study.graph import build_graph
+from gapfloor.study.executors import Executor, Running
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import Task
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
@@ -106,35 +104,6 @@ class StudyOutcome(ReadableResult):
             f"{error} Logs are in {Path(self.store) / 'log' / 'tasks'}; run the same command to try again. For a look "
             f"at what is there: gapfloor report {self.store}"
         )
-
-
-def run_study(
-    survey: Survey, *, make_executor: Callable[[], Executor], progress: StudyProgress
-) -> StudyOutcome:
-    """Do every task of the surveyed study that is not done; returns what became of them."""
-    study, root = survey.study, survey.store.root
-    graph = build_graph(study)
-    *measured, report = graph
-    done = [task for task in measured if task.is_done(survey)]
-    # The report is made again when anything before it is.
-    done += [report] if len(done) == len(measured) and report.is_done(survey) else []
-    names = {task.name for task in done}
-    todo = [task for task in graph if task.name not in names]
-    progress.start(todo, done)
-    outcome = StudyOutcome(done=sorted(names), study=study.name, store=str(root))
-    if todo:
-        executor = make_executor()
-        try:
-            do_tasks(
-                todo,
-                outcome,
-                executor=executor,
-                progress=progress,
-                journal=TaskJournal(root, study=note_name(study)),
-            )
-        finally:
-            executor.close()
-    return outcome
 
 
 def do_tasks(
