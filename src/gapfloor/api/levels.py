@@ -10,7 +10,7 @@ from gapfloor.api.progress import step_teller
 from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import Option
 from gapfloor.engines.level_comparison import compare_levels
-from gapfloor.engines.registry import make_spec, split_game
+from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage
@@ -60,18 +60,14 @@ def levels(
     """
     sets = {"train": LevelSet.parse(train), "test": LevelSet.parse(test)}
     named = expand_games([games] if isinstance(games, str) else games)
-    kinds = {game: split_game(game) for game in named}
-    specs = {
-        game: make_spec(name if engine == PROCGEN.name else game, mode=mode, options=options)
-        for game, (engine, name) in kinds.items()
-    }
-    if options and any(spec.engine == PROCGEN.name for spec in specs.values()):
+    specs = [make_spec(game, mode=mode, options=options) for game in named]
+    if options and any(spec.engine == PROCGEN.name for spec in specs):
         raise UsageError(
             "ProcGen's levels are compared without backgrounds and themes: leave the options out."
         )
     check_folder(store)
     tell = step_teller(progress)
-    found = Leakage(tuple(compare_levels(spec, **sets, tell=tell) for spec in specs.values()))
+    found = Leakage(tuple(compare_levels(spec, **sets, tell=tell) for spec in specs))
     for overlap in found.games if store is not None else ():
         name = re.sub(r"[^\w.-]", "_", f"{overlap.game}-{overlap.mode}")
         write_text_atomically(Path(str(store)) / "leakage" / f"{name}.json", Leakage((overlap,)).to_json())
