@@ -27,6 +27,9 @@ T = TypeVar("T")
 #: The metadata of a field that a JSON object leaves out where it is None.
 ABSENT_IF_NONE = {"absent_if_none": True}
 
+#: What reading a document that another program may have written or cut can raise.
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError)
+
 #: TOML's whole numbers have 64 bits; Python reads longer ones and cannot always print them again.
 LARGEST_NUMBER = 2**63 - 1
 

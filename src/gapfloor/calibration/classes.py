@@ -20,6 +20,7 @@ from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import written_game
 from gapfloor.errors import StoreError, UsageError
+from gapfloor.json_values import DAMAGED
 from gapfloor.levels import LevelSet
 from gapfloor.records.atomic import write_text_atomically
 
@@ -184,15 +185,7 @@ def read_classes(store_root: str | Path, spec: EngineSpec) -> ActionClasses | No
         raise StoreError(f"{path} cannot be read ({error}): delete it and calibrate again.") from error
     try:
         classes = ActionClasses.from_json(json.loads(text))
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-        UsageError,
-    ) as error:
+    except (*DAMAGED, UsageError) as error:
         raise StoreError(
             f"{path} does not hold action classes ({error}): delete it and calibrate again."
         ) from error

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError
-from gapfloor.json_values import from_exact, to_exact
+from gapfloor.json_values import DAMAGED, from_exact, to_exact
 from gapfloor.levels.level_set import LevelSet, check_disjoint
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
@@ -209,15 +209,7 @@ def _read(path: Path) -> Leakage:
         if document["format"] != FORMAT:
             raise ValueError(f"its format is {document['format']!r}, not {FORMAT!r}")
         return Leakage(tuple(LevelOverlap.from_dict(game) for game in document["games"]))
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except DAMAGED as error:
         reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
         raise UsageError(
             f"{path} is not a leakage file ({reason}): write it again with gapfloor levels."

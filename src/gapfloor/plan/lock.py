@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.json_values import from_exact, to_exact, without_repetition
+from gapfloor.json_values import DAMAGED, from_exact, to_exact, without_repetition
 from gapfloor.plan.model import Addendum, Plan, content_hash, parse_addendum, parse_plan
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.settings import read_text
@@ -169,7 +169,7 @@ def read_lock(plan_path: Path) -> Lock:
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")
         lock = Lock(_text(document["plan"]), tuple(_text(item) for item in document["addenda"]))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except DAMAGED:
         raise CheckFailedError(
             f"{path} is not a lock file, or is damaged. Restore it from your history."
         ) from None

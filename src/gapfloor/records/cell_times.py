@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gapfloor.disk_errors import explain_disk_errors
+from gapfloor.json_values import DAMAGED
 
 
 def note_cell_time(root: Path, file_name: str, *, now: datetime | None = None) -> None:
@@ -33,7 +34,7 @@ def times_of_cells(root: Path) -> dict[str, str]:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             for line in path.read_text(encoding="utf-8").splitlines():
                 # A process that was killed may have left half a line.
-                with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+                with contextlib.suppress(*DAMAGED):
                     note = json.loads(line)
                     cell, at = str(note["cell"]), str(note["at"])
                     known[cell] = min(known.get(cell, at), at)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from gapfloor.json_values import without_repetition
+from gapfloor.json_values import DAMAGED, without_repetition
 from gapfloor.records.schema import LABELS
 
 FORMAT = 1
@@ -63,7 +63,7 @@ def parse_manifest_bytes(data: bytes) -> Manifest:
         return manifest
     except ManifestError:
         raise
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+    except DAMAGED:
         raise ManifestError("the manifest cannot be read") from None
 
 

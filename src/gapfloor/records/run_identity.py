@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.json_values import DAMAGED
+
 #: What the name of an agent that was trained on black images ends in.
 BLIND_SUFFIX = "_blind"
 
@@ -112,7 +114,7 @@ def read_run_header(folder: Path) -> dict[str, Any]:
             length = int.from_bytes(file.read(8), "little")
             metadata = json.loads(file.read(length))["__metadata__"] if length <= _LONGEST_HEADER else {}
         header = json.loads(metadata[HEADER_KEY])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except DAMAGED:
         return {}
     return header if isinstance(header, dict) else {}
 

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from gapfloor.disk_errors import explain_disk_errors, shortened
 from gapfloor.errors import StoreError
+from gapfloor.json_values import DAMAGED
 from gapfloor.lazy import LazyMethod
 from gapfloor.leftovers import temporary_folder
 from gapfloor.records.atomic import (
@@ -247,7 +248,7 @@ class Store:
             try:
                 found = json.loads((self.root / "order.json").read_bytes())
                 self._order = {name: list(map(str, found[name])) for name in ("games", "agents")}
-            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            except DAMAGED:
                 self._order = {}
         labels, order = cell.manifest.labels, self._order
         return _rank(labels["game"], order.get("games")), _rank(labels["agent"], order.get("agents"))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.json_values import from_exact, to_exact
+from gapfloor.json_values import DAMAGED, from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell
@@ -128,7 +128,7 @@ def read_verification(root: Path, cells: Iterable[StoredCell]) -> StoreVerificat
         if document["schema"] != SCHEMA or document["digest"] != cells_digest(cells):
             return None
         return from_exact(StoreVerification, document["verification"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except DAMAGED:
         return None
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfloor.json_values import from_exact
+from gapfloor.json_values import DAMAGED, from_exact
 from gapfloor.process_identity import is_running, start_time, this_place
 from gapfloor.records.atomic import write_text_atomically
 
@@ -86,7 +86,7 @@ class TaskJournal:
         """Tasks of this study whose last attempt failed -> the error, and its log."""
         found = {}
         for path in sorted(self._folder.glob("*.failed")):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with contextlib.suppress(*DAMAGED):
                 note = json.loads(path.read_text())
                 if note["study"] == self._study:
                     found[note["task"]] = str(note["error"]), path.with_suffix(".log")
@@ -100,7 +100,7 @@ class TaskJournal:
         """The notes of processes that work on any study in this store, as far as can be known."""
         found = []
         for path in sorted(self._folder.glob("*.running")):
-            with contextlib.suppress(OSError, ValueError, RecursionError):
+            with contextlib.suppress(*DAMAGED):
                 note = from_exact(WorkNote, json.loads(path.read_text()))
                 is_alive = is_running(note.place, note.process, started=note.started)
                 if is_alive is None:
