@@ -7,13 +7,13 @@ from typing import Any
 
 from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
-from gapfloor.api.policy_campaign import CampaignSettings, FloorSettings, play_policies
+from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.play.protocol import expand_games
 from gapfloor.play.references import UNIFORM
 from gapfloor.records.store import open_store
 
 
-@takes(FloorSettings)
+@takes(CampaignSettings)
 def floor(
     games: str | Sequence[str],
     *,
@@ -30,7 +30,7 @@ def floor(
             paper's eight) or all (all sixteen).
         references: Policies that know nothing: uniform (the floor), zero, constant:A, best-constant, sticky:P,
             random-weights:ENCODER:COUNT, blind:RUN or upper:POLICY.
-        **settings: The fields of `FloorSettings`.
+        **settings: The fields of `CampaignSettings`.
 
     Returns:
         A row per game, level set and reference.
@@ -54,12 +54,12 @@ def floor(
         >>> floor.to_arrow().column_names[:4]
         ['game', 'mode', 'budget', 'agent']
     """
-    asked = read_settings(FloorSettings, settings)
+    asked = read_settings(CampaignSettings, settings)
     named = expand_games([games] if isinstance(games, str) else games)
     with open_store(asked.store) as opened:
         campaign = play_policies(
             dict.fromkeys(named, ()),
-            asked=CampaignSettings(**vars(asked)),
+            asked=asked,
             store=opened,
             references=names_of(references),
         )

@@ -21,7 +21,7 @@ from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
-from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
+from gapfloor.play.protocol import PlaySettings, Protocol, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
 from gapfloor.policies.load import PolicySource
@@ -30,8 +30,8 @@ from gapfloor.rules import Rule
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkSettings:
-    """Who plays, where the cells are kept, and who watches."""
+class CampaignSettings(PlaySettings):
+    """The settings that every function has that plays: what is played, who plays, and where the cells are kept."""
 
     workers: int | None = None
     """Number of worker processes (default: one per core)."""
@@ -39,16 +39,6 @@ class WorkSettings:
     """Folder that keeps the cells; what it holds is not played again."""
     progress: Progress | bool | None = None
     """What hears of episodes and cells. None: a line on a terminal or in a notebook; False: nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloorSettings(WorkSettings, ProtocolSettings):
-    """The settings of `floor`, which needs no network."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CampaignSettings(WorkSettings, PlaySettings):
-    """The settings that every function has that plays policies."""
 
 
 def play_policies(

@@ -36,7 +36,9 @@ _PLAYS = {"has_store": True, "takes_pictures": True}
 
 #: The words of a command -> where it comes from.
 COMMANDS: dict[str, CommandEntry] = {
-    "floor": CommandEntry(MEASURE, "gapfloor.api.floor:floor", python_only="burn_in", **_PLAYS),
+    "floor": CommandEntry(
+        MEASURE, "gapfloor.api.floor:floor", python_only="burn_in batch device backend", **_PLAYS
+    ),
     "known-floor": CommandEntry(MEASURE, "gapfloor.api.known_floor:known_floor", python_only="mode"),
     "evaluate": CommandEntry(MEASURE, "gapfloor.api.evaluate:evaluate", python_only="burn_in", **_PLAYS),
     "sweep": CommandEntry(

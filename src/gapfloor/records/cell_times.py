@@ -19,7 +19,7 @@ from gapfloor.json_values import DAMAGED
 
 def note_cell_time(root: Path, file_name: str, *, now: datetime | None = None) -> None:
     """Remember that a cell has been written now."""
-    path = _folder(root) / f"{socket.gethostname()[:60]}-{os.getpid()}.jsonl"
+    path = root / "log" / "cells" / f"{socket.gethostname()[:60]}-{os.getpid()}.jsonl"
     moment = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def note_cell_time(root: Path, file_name: str, *, now: datetime | None = None) -
 def times_of_cells(root: Path) -> dict[str, str]:
     """Cell -> when it was first written, as far as the notes know."""
     known: dict[str, str] = {}
-    for path in sorted(_folder(root).glob("*.jsonl")):
+    for path in sorted((root / "log" / "cells").glob("*.jsonl")):
         with contextlib.suppress(OSError, UnicodeDecodeError):
             for line in path.read_text(encoding="utf-8").splitlines():
                 # A process that was killed may have left half a line.
@@ -39,7 +39,3 @@ def times_of_cells(root: Path) -> dict[str, str]:
                     cell, at = str(note["cell"]), str(note["at"])
                     known[cell] = min(known.get(cell, at), at)
     return known
-
-
-def _folder(root: Path) -> Path:
-    return Path(root) / "log" / "cells"
