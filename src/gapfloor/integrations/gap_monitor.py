@@ -14,23 +14,18 @@ put back, so a run with a monitor ends with the same weights as one without.
 
 from __future__ import annotations
 
-import glob
 import math
-import shutil
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.evaluation import CellRow
 from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states
 from gapfloor.errors import UsageError
-from gapfloor.leftovers import temporary_folder
 from gapfloor.levels import LevelSet
-from gapfloor.records.store import Store
 
 #: A distance of this many standard errors is clear. Larger than 2 because training is looked at many times.
 CLEAR = 3.0
@@ -64,7 +59,6 @@ class GapMonitor:
         levels: levels of each set that are played.
         log_to: TensorBoard writers (anything with `add_scalar`), runs of Weights & Biases or Trackio (anything with
             `log`), or functions of values and step.
-        store: where the floor's episodes are kept for the next run; None: a temporary folder.
         settings: further arguments of `gapfloor.evaluate`, e.g. mode, workers, or probe (only ProcGen can clone).
     """
 
@@ -78,13 +72,10 @@ class GapMonitor:
         test: str = "1000:1100",
         levels: int = 32,
         log_to: Sequence[Any] = (),
-        store: str | Path | None = None,
         **settings: Any,
     ) -> None:
-        for name, value, least in (
-            ("every", every, 1),
-            ("levels", levels, 2),
-        ):  # one level has no standard error
+        # One level has no standard error.
+        for name, value, least in (("every", every, 1), ("levels", levels, 2)):
             if value < least:
                 raise UsageError(f"`{name}` is {value}: use at least {least}.")
         for target in log_to:
@@ -96,12 +87,11 @@ class GapMonitor:
         self.readings: list[GapReading] = []
         self._every = self._next = every
         self._rules, self._log_to = tuple(rules), log_to
-        self._temporary = temporary_folder("store")
-        self._floors = Path(self._temporary.name if store is None else store)
-        self._settings: dict[str, Any] = {
-            "game": game, "rules": self._rules, "train": _first_levels(train, levels),
-            "test": _first_levels(test, levels), "progress": None, **settings,
-        }  # fmt: skip
+        # Without a store: weights that have not changed since the last time would be refused as a copy of a run.
+        self._settings: dict[str, Any] = dict(
+            game=game, rules=self._rules, train=_first_levels(train, levels), test=_first_levels(test, levels),
+            design="census", seeds=[0], agent="training", store=None, progress=None, **settings,
+        )  # fmt: skip
         self._has_warned = False
 
     def __call__(self, step: int, policy: Any) -> GapReading | None:
@@ -116,32 +106,17 @@ class GapMonitor:
         started = time.perf_counter()
         kept = read_random_states()
         try:
-            values = _named(self._play(step, policy), self._rules)
+            measured = evaluate(policy, budget=str(step), **self._settings)
         finally:
             restore_random_states(kept)
+        cells = {("floor" if cell.reference else cell.rule, cell.level_set): cell for cell in measured.cells}
+        values = _named(cells, self._rules)
         reading = GapReading(step, values, time.perf_counter() - started)
         self.readings.append(reading)
         for target in self._log_to:
             _log(target, values, step)
         self._warn(values)
         return reading
-
-    def _play(self, step: int, policy: Any) -> dict[tuple[str, str], CellRow]:
-        """Rule (or floor) and level set -> the cell that was played."""
-        # A store of its own: weights that have not changed since the last time would be refused as a copy of a run.
-        with temporary_folder("store") as folder:
-            _copy_references(self._floors, Path(folder))
-            measured = evaluate(
-                policy,
-                design="census",
-                budget=str(step),
-                seeds=[0],
-                agent="training",
-                store=folder,
-                **self._settings,
-            )
-            _copy_references(Path(folder), self._floors)
-        return {("floor" if cell.reference else cell.rule, cell.level_set): cell for cell in measured.cells}
 
     def _warn(self, values: Mapping[str, float]) -> None:
         if self._has_warned or not {"sampled", "greedy"} <= set(self._rules):
@@ -160,17 +135,6 @@ class GapMonitor:
                 GapWarning,
                 stacklevel=3,
             )
-
-
-def _copy_references(source: Path, target: Path) -> None:
-    """Copy the cells of references that `target` lacks."""
-    if not (source / "cells").is_dir():
-        return
-    Store(target).prepare()
-    for cell in Store(source).cells():
-        for file in source.glob(f"cells/{glob.escape(cell.path.stem)}.*") if cell.is_reference else ():
-            if not (target / "cells" / file.name).exists():
-                shutil.copyfile(file, target / "cells" / file.name)
 
 
 def _named(cells: Mapping[tuple[str, str], CellRow], rules: Sequence[str]) -> dict[str, float]:
