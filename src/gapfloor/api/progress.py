@@ -51,8 +51,11 @@ class ProgressLine:
             sys.stderr.write("\r")
 
     def _replace(self, text: str) -> None:
-        # A line that is wider than the terminal would be continued below, and could not be replaced.
-        text = clean_text(text)[: shutil.get_terminal_size().columns - 1]
+        text = clean_text(text)
+        width = shutil.get_terminal_size().columns - 1
+        if sys.stderr.isatty() and len(text) > width:
+            # A line that is wider than the terminal would be continued below, and could not be replaced.
+            text = text[: width + 1].rpartition(" ")[0]
         sys.stderr.write("\r" + text.ljust(self._width))
         sys.stderr.flush()
         self._width = len(text)
