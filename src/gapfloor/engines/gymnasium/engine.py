@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
+from gapfloor.actions.spaces import Actions, Discrete, Masks
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM
 from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, Step
 from gapfloor.engines.gymnasium.actions import read_mask
@@ -150,7 +150,11 @@ class GymnasiumEngine:
         self._most_steps = MOST_STEPS if description.has_limit else MOST_STEPS_UNDECLARED
         self._masks: Masks | None = None
         if description.masks:
-            self._masks = np.ones((slots, _mask_width(self.action_space)), dtype=bool)
+            if not self.n_actions:
+                raise UsageError(
+                    f"Real-valued actions have no masks, but masks=true is given for {self.action_space}: leave it out."
+                )
+            self._masks = np.ones((slots, self.n_actions), dtype=bool)
 
     @property
     def level_seeds(self) -> npt.NDArray[np.int64]:
@@ -389,15 +393,6 @@ def _replays(recipe: Recipe) -> bool:
         engine.__dict__["can_clone"] = True
         return level_of_unlike_clones(engine, (0, 1)) is None
     return False
-
-
-def _mask_width(space: ActionSpace) -> int:
-    """Columns of a mask; refused where actions cannot be masked."""
-    if isinstance(space, Discrete):
-        return space.n
-    if isinstance(space, MultiDiscrete):
-        return sum(space.sizes)
-    raise UsageError(f"Real-valued actions have no masks, but masks=true is given for {space}: leave it out.")
 
 
 def _as_frame(drawn: Any) -> npt.NDArray[np.uint8] | None:
