@@ -11,9 +11,9 @@ Every space draws uniformly from numbers that the caller supplies, so that an ep
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,48 +32,6 @@ MOST_NUMBERED = 1024
 MOST_CONSTANTS = 243
 
 
-class ActionSpace(Protocol):
-    """A set of actions."""
-
-    @property
-    def width(self) -> int:
-        """Numbers per action; 0 where an action is one whole number without an axis of its own."""
-        ...
-
-    @property
-    def nothing(self) -> float:
-        """What stands in the place of an action that has not been taken yet."""
-        ...
-
-    def uniform(self, uniforms: Floats, legal: Masks | None = None) -> Actions:
-        """One uniform action per row of numbers from [0, 1); `legal` marks the actions that may be taken."""
-        ...
-
-    def random(self, rng: np.random.Generator, rows: int) -> Actions:
-        """Uniform actions for checks and probes, where no stream is prescribed."""
-        ...
-
-    def zero(self) -> Any:
-        """The action of zeros, or the one nearest to it."""
-        ...
-
-    def read(self, text: str) -> Any:
-        """The action that a reference's name holds after the colon; refused where it does not exist."""
-        ...
-
-    def constants(self) -> list[str]:
-        """The constant actions from which the best one is chosen, each as `read` takes it."""
-        ...
-
-    def tallies(self, actions: Actions) -> npt.NDArray[Any]:
-        """What is added up over the steps of an episode, one row per action."""
-        ...
-
-    def summary(self, totals: npt.NDArray[Any], n_steps: int) -> Mapping[str, Any]:
-        """The fields of a cell record that describe the actions taken, from the sum of all tallies."""
-        ...
-
-
 @dataclass(frozen=True)
 class Discrete:
     """Actions numbered from 0.
@@ -86,20 +44,26 @@ class Discrete:
     factors: tuple[int, ...] = ()
     """Sizes of the dimensions where the environment's action has several; the last one varies fastest."""
     width = 0
+    """Numbers per action; 0: an action is one whole number without an axis of its own."""
     nothing = -1
+    """What stands in the place of an action that has not been taken yet."""
 
     def uniform(self, uniforms: Floats, legal: Masks | None = None) -> Actions:
+        """One uniform action per row of numbers from [0, 1); `legal` marks the actions that may be taken."""
         if legal is None:
             return (uniforms * self.n).astype(np.int64)
         return _nth_legal(legal, (uniforms * legal.sum(axis=1)).astype(np.int64))
 
     def random(self, rng: np.random.Generator, rows: int) -> Actions:
+        """Uniform actions for checks and probes, where no stream is prescribed."""
         return rng.integers(0, self.n, rows)
 
     def zero(self) -> int:
+        """The action of zeros, or the one nearest to it."""
         return 0
 
     def read(self, text: str) -> int:
+        """The action that a reference's name holds after the colon; refused where it does not exist."""
         if text.isdecimal() and int(text) < self.n:
             return int(text)
         raise UsageError(
@@ -107,12 +71,15 @@ class Discrete:
         )
 
     def constants(self) -> list[str]:
+        """The constant actions from which the best one is chosen, each as `read` takes it."""
         return [str(action) for action in range(self.n)]
 
     def tallies(self, actions: Actions) -> npt.NDArray[np.int64]:
+        """What is added up over the steps of an episode, one row per action."""
         return np.eye(self.n, dtype=np.int64)[actions]
 
     def summary(self, totals: npt.NDArray[Any], n_steps: int) -> dict[str, Any]:
+        """The fields of a cell record that describe the actions taken, from the sum of all tallies."""
         return {"action_counts": [int(count) for count in totals]}
 
     def joint(self, logits: Sequence[Floats]) -> Floats:
@@ -130,7 +97,7 @@ class Discrete:
 
 @dataclass(frozen=True)
 class Box:
-    """Real numbers between finite bounds, as one row however the environment arranges them."""
+    """Real numbers between finite bounds, as one row however the environment arranges them; see `Discrete`."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -209,6 +176,10 @@ class Box:
             return f"Box({self.low[0]:g} to {self.high[0]:g}, {self.width} dimension{'s' * (self.width > 1)})"
         pairs = zip(self.low, self.high, strict=True)
         return f"Box({', '.join(f'{low:g} to {high:g}' for low, high in pairs)})"
+
+
+#: Every set of actions that is measured.
+ActionSpace = Discrete | Box
 
 
 def several(sizes: Sequence[int]) -> Discrete:
