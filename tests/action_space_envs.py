@@ -131,10 +131,6 @@ def masked_multi() -> Any:
     return WithMethod(SPACES["multi_discrete"], has_masks=True)
 
 
-def masked_many() -> Any:
-    return WithMethod(SPACES["many"], has_masks=True)
-
-
 class Ignoring(Insisting):
     """Ignores its seed."""
 

@@ -8,12 +8,12 @@ import torch
 from torch import distributions as theirs
 
 from gapfloor.actions.distributions import Categoricals, Deterministic, Gaussian, SquashedGaussian
-from gapfloor.actions.spaces import Box, MultiDiscrete
+from gapfloor.actions.spaces import Box, several
 from gapfloor.errors import PolicyError
 
 N = 40_000
 LOW, HIGH = np.array([-2.0, 0.0]), np.array([2.0, 1.0])
-BOX, PAIR = Box((-2.0, 0.0), (2.0, 1.0)), MultiDiscrete((3, 2))
+BOX = Box((-2.0, 0.0), (2.0, 1.0))
 
 
 def uniforms(columns: int) -> np.ndarray:
@@ -22,18 +22,6 @@ def uniforms(columns: int) -> np.ndarray:
 
 def rows(*values: float) -> np.ndarray:
     return np.tile(np.array(values), (N, 1))
-
-
-def test_several_categoricals_are_sampled_as_often_as_they_say_and_masks_hold() -> None:
-    made = Categoricals((rows(0.0, 1.0, -np.inf), rows(2.0, 0.0)))
-    sample = made.sample(uniforms(2), PAIR)
-    first = np.bincount(sample[:, 0], minlength=3) / N
-    assert first == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e), 0], abs=0.015)
-    assert (sample[:, 1] == 0).mean() == pytest.approx(np.exp(2) / (1 + np.exp(2)), abs=0.015)
-    assert made.mode(PAIR)[0].tolist() == [1, 0]
-    logits = [torch.tensor([0.0, 1.0]), torch.tensor([2.0, 0.0])]
-    both = sum(float(theirs.Categorical(logits=each).entropy()) for each in logits)
-    assert made.entropy(PAIR)[0] == pytest.approx(both, abs=1e-6)
 
 
 def test_a_gaussian_is_clipped_and_its_mode_is_its_mean() -> None:
@@ -91,16 +79,8 @@ def test_a_temperature_raises_the_density_to_a_power(temperature: float) -> None
     assert difference == pytest.approx(difference[0], abs=1e-6)  # the same up to scale
 
 
-def test_a_mask_leaves_only_legal_values_of_each_dimension() -> None:
-    made = Categoricals((rows(0.0, 1.0, 2.0), rows(2.0, 0.0)))
-    legal = np.tile([True, True, False, False, True], (N, 1))
-    masked = made.masked(legal)
-    assert set(np.unique(masked.sample(uniforms(2), PAIR)[:, 0])) == {0, 1}
-    assert masked.mode(PAIR)[0].tolist() == [1, 1]
-
-
 def test_a_distribution_over_another_space_is_refused_with_both_named() -> None:
     with pytest.raises(PolicyError, match=r"acts with 2 real numbers, .* are Box\(-1 to 1, 1 dimension\)"):
         Gaussian(rows(0.0, 0.0), rows(1.0, 1.0)).check(Box((-1.0,), (1.0,)), name="mine")
-    with pytest.raises(PolicyError, match=r"chooses in MultiDiscrete\(3, 2\), .* MultiDiscrete\(40, 40\)"):
-        Categoricals((rows(0.0, 1.0, 2.0), rows(2.0, 0.0))).check(MultiDiscrete((40, 40)), name="mine")
+    with pytest.raises(PolicyError, match=r"chooses in MultiDiscrete\(3, 2\), .* MultiDiscrete\(4, 4\)"):
+        Categoricals((rows(0.0, 1.0, 2.0), rows(2.0, 0.0))).joint(several([4, 4]), name="mine")

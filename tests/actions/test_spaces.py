@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gapfloor.actions.spaces import Box, Discrete, MultiDiscrete, joint_masks, several
+from gapfloor.actions.spaces import Box, Discrete, joint_masks, several
 from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast
@@ -15,10 +15,11 @@ RNG = np.random.default_rng(0)
 BOX = Box((-2.0, 0.0), (2.0, 1.0))
 
 
-def test_few_combinations_are_numbered_and_many_are_not() -> None:
+def test_few_combinations_are_numbered_and_many_are_refused() -> None:
     assert several([3, 2, 4]) == Discrete(24, factors=(3, 2, 4))
     assert several([2] * 10) == Discrete(1024, factors=(2,) * 10)
-    assert several([40, 50]) == MultiDiscrete((40, 50))
+    with pytest.raises(UsageError, match=r"MultiDiscrete\(40, 50\) has 2,000 actions"):
+        several([40, 50])
 
 
 def test_uniform_actions_of_a_box_fill_it_as_gymnasium_does() -> None:
@@ -33,14 +34,6 @@ def test_uniform_actions_under_a_mask_are_uniform_over_the_legal_ones() -> None:
     legal = np.tile([True, False, True, False, True], (N, 1))
     shares = np.bincount(Discrete(5).uniform(RNG.random(N), legal), minlength=5) / N
     assert shares == pytest.approx([1 / 3, 0, 1 / 3, 0, 1 / 3], abs=0.01)
-
-
-def test_many_combinations_are_masked_in_each_dimension() -> None:
-    space = MultiDiscrete((3, 2))
-    legal = np.tile([True, False, True, False, True], (N, 1))
-    drawn = space.uniform(RNG.random((N, 2)), legal)
-    assert np.bincount(drawn[:, 0], minlength=3) / N == pytest.approx([0.5, 0, 0.5], abs=0.01)
-    assert set(drawn[:, 1]) == {1}
 
 
 def test_joint_logits_are_those_of_independent_dimensions() -> None:
@@ -64,8 +57,7 @@ def test_the_best_constant_is_looked_for_on_a_grid_or_along_each_dimension() -> 
     assert len(BOX.constants()) == 9
     wide = Box((-1.0,) * 8, (1.0,) * 8)
     assert len(wide.constants()) == 1 + 2 * 8  # 3^8 actions would be too many to play
-    assert len(MultiDiscrete((40, 50)).constants()) == 1 + 39 + 49
-    for space in (BOX, wide, MultiDiscrete((40, 50))):
+    for space in (BOX, wide):
         for text in space.constants():
             space.read(text)
 
@@ -76,7 +68,6 @@ def test_the_best_constant_is_looked_for_on_a_grid_or_along_each_dimension() -> 
         (BOX, "3", "within the bounds, e.g. constant:0.0/0.0"),
         (BOX, "0/0/0", "2 numbers with slashes"),
         (Discrete(4), "4", "actions go from 0 to 3"),
-        (MultiDiscrete((40, 50)), "0/50", "each below its size"),
     ],
 )
 def test_a_constant_that_does_not_exist_is_refused(space, text, words) -> None:
@@ -92,10 +83,6 @@ def test_what_is_recorded_of_actions_is_counts_or_a_summary() -> None:
     assert record["action_deviation"] == pytest.approx(actions.std(axis=0))
     assert record["action_at_low"] == [0.1, 0.0]
     assert record["action_counts"] is None
-    space = MultiDiscrete((3, 2))
-    chosen = np.array([[0, 1], [2, 1], [2, 0]])
-    counted = space.summary(space.tallies(chosen).sum(axis=0), 3)
-    assert counted["action_counts_by_dimension"] == [[1, 0, 2], [1, 2]]
 
 
 def test_the_zero_action_is_the_nearest_one_within_the_bounds() -> None:

@@ -227,7 +227,7 @@ class TestSpec:
     @pytest.mark.parametrize(
         ("game", "options", "words"),
         [
-            ("action_space_envs:unbounded", {}, "state a range"),
+            ("action_space_envs:unbounded", {}, "use a wrapper that states them"),
             ("gymnasium_envs:old_gym", {}, "old gym"),
             ("gymnasium_envs:nothing", {}, "has no 'nothing'"),
             ("no_such_module:make", {}, "does not import"),

@@ -116,7 +116,7 @@ def test_legal_actions_are_read_where_the_user_asks() -> None:
         ("envpool:CartPole-v1", {"max_steps": 3}, "max_episode_steps"),
         ("envpool:CartPole-v1", {"num_envs": 3}, "Unknown option"),
         ("envpool:CartPole-v1", {"max_episode_steps": "long"}, "give one of that type"),
-        ("envpool:Basic-v1", {}, "state a range"),
+        ("envpool:Basic-v1", {}, "use a wrapper that states them"),
         ("envpool:CartPole-v1", {"noop": 7}, "name an action from 0 to 1"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from balanced_loop import play_plainly
 from command_line import run
-from gapfloor.actions.distributions import Categoricals, Gaussian, SquashedGaussian
+from gapfloor.actions.distributions import Gaussian, SquashedGaussian
 from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.levels import LevelSet
@@ -36,10 +36,6 @@ def squashed(observations: Any) -> Any:
     return SquashedGaussian(observations @ WEIGHTS[:, :2], np.full((len(observations), 2), 0.4))
 
 
-def many(observations: Any) -> Any:
-    return Categoricals((observations @ WEIGHTS[:, :40], observations @ WEIGHTS[:, 40:]))
-
-
 def several(observations: Any) -> Any:
     return (observations @ WEIGHTS[:, :9]).astype(np.float32)
 
@@ -56,8 +52,6 @@ CASES = [
     ("box", gaussian, {}),
     ("box", squashed, {}),
     ("box", action, {}),
-    ("many", many, {}),
-    ("masked_many", many, {"masks": True}),
     ("multi_discrete", several, {}),
     ("masked_multi", several, {"masks": True}),
     ("masked", logits, {"masks": True}),

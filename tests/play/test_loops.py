@@ -7,11 +7,10 @@ import small_policies
 from gapfloor.actions import Partition
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.engines.procgen_state import loops_of
+from gapfloor.engines.procgen_state import LoopFinder, LoopMark, loops_of
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.loops import LoopFinder, LoopMark
 from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.frame_cache import CachedPolicy

@@ -17,7 +17,7 @@ import torch
 from stable_baselines3 import PPO
 
 import gapfloor
-from gapfloor.actions.spaces import Box, Discrete, MultiDiscrete
+from gapfloor.actions.spaces import Box, Discrete
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.acting import ActingPolicy, acting_policy, as_action
 from gapfloor.policies.policy import as_policy
@@ -246,7 +246,6 @@ def test_what_a_policy_states_about_its_rule_is_recorded() -> None:
     [
         (np.array([2]), Discrete(3), 2),
         ([1, 1], Discrete(6, factors=(3, 2)), 3),
-        ([1, 2], MultiDiscrete((40, 40)), [1, 2]),
         (0.5, Box((-1.0,), (1.0,)), [0.5]),
         ([3.0, -3.0], Box((-1.0, -1.0), (1.0, 1.0)), [1.0, -1.0]),
     ],

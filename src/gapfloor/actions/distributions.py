@@ -1,10 +1,10 @@
 """What a policy over any action space returns: the parameters of its distribution.
 
-A policy over numbered actions returns logits. Over other spaces it returns one of these: several categoricals, a
-Gaussian (squashed or not), or the action itself where it has no distribution. Rows are
-observations. A distribution is sampled with uniform numbers that the caller supplies, so that an episode depends on its
-own stream alone; `mode` is what the greedy rule plays, and `mode_name` says what that is, because the mean of a
-squashed Gaussian is not its mode.
+A policy over numbered actions returns logits, of all actions or of each dimension (`Categoricals`). Over a box it
+returns a Gaussian (squashed or not), or the action itself where it has no distribution. Rows are observations. A
+distribution is sampled with uniform numbers that the caller supplies, so that an episode depends on its own stream
+alone; `mode` is what the greedy rule plays, and `mode_name` says what that is, because the mean of a squashed Gaussian
+is not its mode.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from gapfloor.actions.spaces import Actions, ActionSpace, Box, Masks, MultiDiscrete
+from gapfloor.actions.spaces import Actions, ActionSpace, Box, Discrete
 from gapfloor.errors import PolicyError
 
 Floats = npt.NDArray[np.float64]
@@ -29,109 +29,12 @@ _EDGE = 2.0**-54
 
 
 class ActionDistribution(ABC):
-    """A distribution over actions for each row."""
+    """A distribution over the actions of a box for each row; fields are arrays of the shape [rows, dimensions]."""
 
     mode_name: str
     """What `mode` returns, for records: mode, or what it is where that is not the mode."""
-    entropy_field: str = "entropy_differential"
-    """The field of a cell record that holds the mean entropy."""
     is_deterministic: bool = False
     """Whether there is nothing to draw from, so that every rule but epsilon plays the same action."""
-
-    @property
-    @abstractmethod
-    def parameters(self) -> Floats:
-        """All parameters, one row per observation."""
-
-    @abstractmethod
-    def rows(self, chosen: npt.NDArray[Any]) -> Self:
-        """The distributions of some rows."""
-
-    @abstractmethod
-    def check(self, space: ActionSpace, *, name: str) -> None:
-        """Refuse another space than the one that the parameters are for."""
-
-    @abstractmethod
-    def sample(self, uniforms: Floats, space: Any) -> Actions:
-        """One action per row from uniform numbers `[rows, width]` in [0, 1)."""
-
-    @abstractmethod
-    def mode(self, space: Any) -> Actions:
-        """The action that the greedy rule plays, one per row."""
-
-    @abstractmethod
-    def entropy(self, space: Any) -> Floats | None:
-        """Entropy of each row in nats, differential where actions are continuous; None where there is none."""
-
-    @abstractmethod
-    def tempered(self, temperature: float) -> Self:
-        """The distribution whose density is this one's to the power 1/temperature, scaled to be one again."""
-
-
-@dataclass(frozen=True)
-class Categoricals(ActionDistribution):
-    """One categorical per dimension of a MultiDiscrete space; -inf masks an action."""
-
-    logits: tuple[Floats, ...]
-    mode_name = "mode"
-    entropy_field = "entropy_joint"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "logits", tuple(as_floats(each) for each in self.logits))
-        for number, each in enumerate(self.logits):
-            _check_rows(each, f"the logits of dimension {number}", masks=True)
-            if len(each) != len(self.logits[0]):
-                raise PolicyError(
-                    f"Dimension {number} has {len(each)} rows, but dimension 0 has {len(self.logits[0])}: return one "
-                    "row per observation in each."
-                )
-
-    @property
-    def parameters(self) -> Floats:
-        return np.concatenate(self.logits, axis=1)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of values of each dimension."""
-        return tuple(each.shape[1] for each in self.logits)
-
-    def rows(self, chosen: npt.NDArray[Any]) -> Categoricals:
-        return Categoricals(tuple(each[chosen] for each in self.logits))
-
-    def check(self, space: ActionSpace, *, name: str) -> None:
-        if not isinstance(space, MultiDiscrete) or space.sizes != self.sizes:
-            raise _other_space(name, f"chooses in MultiDiscrete({', '.join(map(str, self.sizes))})", space)
-
-    def masked(self, legal: Masks) -> Categoricals:
-        """Without the actions that are not legal; the mask has a column for each value of each dimension."""
-        masks = MultiDiscrete(self.sizes).split(legal)
-        parts = zip(self.logits, masks, strict=True)
-        return Categoricals(tuple(np.where(mask, each, -np.inf) for each, mask in parts))
-
-    def sample(self, uniforms: Floats, space: Any) -> Actions:
-        columns = []
-        for each, numbers in zip(self.logits, uniforms.T, strict=True):
-            cumulative = np.cumsum(special.softmax(each, axis=1), axis=1)
-            chosen = (cumulative <= numbers[:, None] * cumulative[:, -1:]).sum(axis=1)
-            columns.append(np.minimum(chosen, each.shape[1] - 1))
-        return np.stack(columns, axis=1)
-
-    def mode(self, space: Any) -> Actions:
-        return np.stack([each.argmax(axis=1) for each in self.logits], axis=1)
-
-    def entropy(self, space: Any) -> Floats:
-        total: Floats = sum(
-            (special.entr(special.softmax(each, axis=1)).sum(axis=1) for each in self.logits),
-            start=np.zeros(len(self.logits[0])),
-        )
-        return total
-
-    def tempered(self, temperature: float) -> Categoricals:
-        return Categoricals(tuple(each / temperature for each in self.logits))
-
-
-class _BoxDistribution(ActionDistribution):
-    """What the distributions over a box share; their fields are arrays of the shape [rows, dimensions]."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -147,19 +50,38 @@ class _BoxDistribution(ActionDistribution):
 
     @property
     def parameters(self) -> Floats:
+        """All parameters, one row per observation."""
         return np.concatenate(self._arrays(), axis=1)
 
     def rows(self, chosen: npt.NDArray[Any]) -> Self:
+        """The distributions of some rows."""
         return type(self)(*(array[chosen] for array in self._arrays()))
 
     def check(self, space: ActionSpace, *, name: str) -> None:
+        """Refuse another space than the one that the parameters are for."""
         width = self._arrays()[0].shape[1]
         if not isinstance(space, Box) or space.width != width:
             raise _other_space(name, f"acts with {width} real number{'s' * (width > 1)}", space)
 
+    @abstractmethod
+    def sample(self, uniforms: Floats, space: Box) -> Actions:
+        """One action per row from uniform numbers `[rows, width]` in [0, 1)."""
+
+    @abstractmethod
+    def mode(self, space: Box) -> Actions:
+        """The action that the greedy rule plays, one per row."""
+
+    @abstractmethod
+    def entropy(self, space: Box) -> Floats | None:
+        """Differential entropy of each row in nats; None where there is none."""
+
+    @abstractmethod
+    def tempered(self, temperature: float) -> Self:
+        """The distribution whose density is this one's to the power 1/temperature, scaled to be one again."""
+
 
 @dataclass(frozen=True)
-class Gaussian(_BoxDistribution):
+class Gaussian(ActionDistribution):
     """Independent Gaussians, clipped to the bounds as PPO and A2C do."""
 
     mean: Floats
@@ -218,7 +140,7 @@ class SquashedGaussian(Gaussian):
 
 
 @dataclass(frozen=True)
-class Deterministic(_BoxDistribution):
+class Deterministic(ActionDistribution):
     """The action itself, as TD3 and DDPG return it; there is nothing to draw from."""
 
     action: Floats
@@ -241,6 +163,30 @@ class Deterministic(_BoxDistribution):
         return self
 
 
+@dataclass(frozen=True)
+class Categoricals:
+    """Logits of each dimension of an action that is several whole numbers; -inf masks a value."""
+
+    logits: tuple[Floats, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "logits", tuple(as_floats(each) for each in self.logits))
+        for number, each in enumerate(self.logits):
+            _check_rows(each, f"the logits of dimension {number}", masks=True)
+            if len(each) != len(self.logits[0]):
+                raise PolicyError(
+                    f"Dimension {number} has {len(each)} rows, but dimension 0 has {len(self.logits[0])}: return one "
+                    "row per observation in each."
+                )
+
+    def joint(self, space: Discrete, *, name: str) -> Floats:
+        """The logits of the numbered actions; refused where the dimensions are not those of the space."""
+        sizes = tuple(each.shape[1] for each in self.logits)
+        if len(sizes) > 1 and sizes != space.factors:
+            raise _other_space(name, f"chooses in MultiDiscrete({', '.join(map(str, sizes))})", space)
+        return space.joint(self.logits)
+
+
 def as_floats(values: Any) -> Floats:
     """Numbers of a policy, e.g. a torch tensor on any device, as an array of doubles."""
     if hasattr(values, "detach"):
@@ -255,12 +201,8 @@ def _quadrature() -> tuple[Floats, Floats]:
 
 
 def _squash(unbounded: Floats, space: Box) -> Floats:
-    return _scaled((np.tanh(unbounded) + 1) / 2, space)
-
-
-def _scaled(unit: Floats, space: Box) -> Floats:
     low, high = space.bounds
-    scaled: Floats = low + unit * (high - low)
+    scaled: Floats = low + (np.tanh(unbounded) + 1) / 2 * (high - low)
     return scaled
 
 

@@ -1,9 +1,9 @@
-"""What actions there are: numbered ones, several numbers at once, or a box of real numbers.
+"""What actions there are: numbered ones, or a box of real numbers.
 
-Play sees an action as a whole number where the actions can be numbered (`Discrete`), and as a row of numbers otherwise.
-A MultiDiscrete or MultiBinary space with few actions is numbered too, in the order in which nested loops would count
-them, so that rules, classes, entropies and references are those of any numbered set; `factors` remembers the sizes of
-its dimensions. Engines translate to and from what the environment expects.
+Play sees an action as a whole number where the actions can be numbered (`Discrete`), and as a row of real numbers
+otherwise. The actions of a MultiDiscrete or MultiBinary space are numbered too, in the order in which nested loops
+would count them, so that rules, classes, entropies and references are those of any numbered set; `factors` remembers
+the sizes of its dimensions. Engines translate to and from what the environment expects.
 
 Every space draws uniformly from numbers that the caller supplies, so that an episode depends on its own stream alone.
 """
@@ -11,9 +11,9 @@ Every space draws uniformly from numbers that the caller supplies, so that an ep
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,53 +25,11 @@ Masks = npt.NDArray[np.bool_]
 #: One action per row: whole numbers `[rows]`, or rows of numbers `[rows, width]`.
 Actions = npt.NDArray[Any]
 
-#: Spaces of several numbers with at most this many actions are numbered.
+#: Spaces of several whole numbers have at most this many actions.
 MOST_NUMBERED = 1024
 
 #: A constant action is looked for among at most this many; see `constants`.
 MOST_CONSTANTS = 243
-
-
-class ActionSpace(Protocol):
-    """A set of actions."""
-
-    @property
-    def width(self) -> int:
-        """Numbers per action; 0 where an action is one whole number without an axis of its own."""
-        ...
-
-    @property
-    def nothing(self) -> float:
-        """What stands in the place of an action that has not been taken yet."""
-        ...
-
-    def uniform(self, uniforms: Floats, legal: Masks | None = None) -> Actions:
-        """One uniform action per row of numbers from [0, 1); `legal` marks the actions that may be taken."""
-        ...
-
-    def random(self, rng: np.random.Generator, rows: int) -> Actions:
-        """Uniform actions for checks and probes, where no stream is prescribed."""
-        ...
-
-    def zero(self) -> Any:
-        """The action of zeros, or the one nearest to it."""
-        ...
-
-    def read(self, text: str) -> Any:
-        """The action that a reference's name holds after the colon; refused where it does not exist."""
-        ...
-
-    def constants(self) -> list[str]:
-        """The constant actions from which the best one is chosen, each as `read` takes it."""
-        ...
-
-    def tallies(self, actions: Actions) -> npt.NDArray[Any]:
-        """What is added up over the steps of an episode, one row per action."""
-        ...
-
-    def summary(self, totals: npt.NDArray[Any], n_steps: int) -> Mapping[str, Any]:
-        """The fields of a cell record that describe the actions taken, from the sum of all tallies."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -86,20 +44,26 @@ class Discrete:
     factors: tuple[int, ...] = ()
     """Sizes of the dimensions where the environment's action has several; the last one varies fastest."""
     width = 0
+    """Numbers per action; 0: an action is one whole number without an axis of its own."""
     nothing = -1
+    """What stands in the place of an action that has not been taken yet."""
 
     def uniform(self, uniforms: Floats, legal: Masks | None = None) -> Actions:
+        """One uniform action per row of numbers from [0, 1); `legal` marks the actions that may be taken."""
         if legal is None:
             return (uniforms * self.n).astype(np.int64)
         return _nth_legal(legal, (uniforms * legal.sum(axis=1)).astype(np.int64))
 
     def random(self, rng: np.random.Generator, rows: int) -> Actions:
+        """Uniform actions for checks and probes, where no stream is prescribed."""
         return rng.integers(0, self.n, rows)
 
     def zero(self) -> int:
+        """The action of zeros, or the one nearest to it."""
         return 0
 
     def read(self, text: str) -> int:
+        """The action that a reference's name holds after the colon; refused where it does not exist."""
         if text.isdecimal() and int(text) < self.n:
             return int(text)
         raise UsageError(
@@ -107,12 +71,15 @@ class Discrete:
         )
 
     def constants(self) -> list[str]:
+        """The constant actions from which the best one is chosen, each as `read` takes it."""
         return [str(action) for action in range(self.n)]
 
     def tallies(self, actions: Actions) -> npt.NDArray[np.int64]:
+        """What is added up over the steps of an episode, one row per action."""
         return np.eye(self.n, dtype=np.int64)[actions]
 
     def summary(self, totals: npt.NDArray[Any], n_steps: int) -> dict[str, Any]:
+        """The fields of a cell record that describe the actions taken, from the sum of all tallies."""
         return {"action_counts": [int(count) for count in totals]}
 
     def joint(self, logits: Sequence[Floats]) -> Floats:
@@ -123,75 +90,14 @@ class Discrete:
         return total
 
     def __str__(self) -> str:
-        return str(MultiDiscrete(self.factors)) if self.factors else f"Discrete({self.n})"
-
-
-@dataclass(frozen=True)
-class MultiDiscrete:
-    """Several whole numbers at once, too many combinations to be numbered; a MultiBinary space has the sizes 2."""
-
-    sizes: tuple[int, ...]
-    nothing = -1
-
-    @property
-    def width(self) -> int:
-        return len(self.sizes)
-
-    @property
-    def n(self) -> int:
-        """The number of combinations."""
-        return math.prod(self.sizes)
-
-    def uniform(self, uniforms: Floats, legal: Masks | None = None) -> Actions:
-        if legal is None:
-            numbers: Actions = (uniforms * np.array(self.sizes)).astype(np.int64)
-            return numbers
-        columns = [
-            Discrete(size).uniform(uniforms[:, at], mask)
-            for at, (size, mask) in enumerate(zip(self.sizes, self.split(legal), strict=True))
-        ]
-        return np.stack(columns, axis=1)
-
-    def random(self, rng: np.random.Generator, rows: int) -> Actions:
-        return self.uniform(rng.random((rows, self.width)))
-
-    def zero(self) -> npt.NDArray[np.int64]:
-        return np.zeros(self.width, dtype=np.int64)
-
-    def read(self, text: str) -> npt.NDArray[np.int64]:
-        parts = text.split("/")
-        if len(parts) == self.width and all(
-            part.isdecimal() and int(part) < size for part, size in zip(parts, self.sizes, strict=True)
-        ):
-            return np.array([int(part) for part in parts])
-        raise UsageError(
-            f"The reference constant:{text} is not an action of {self}: give {self.width} whole numbers with slashes, "
-            f"each below its size, e.g. constant:{'/'.join('0' * self.width)}."
-        )
-
-    def constants(self) -> list[str]:
-        return _one_at_a_time(["0"] * self.width, [[str(at) for at in range(1, n)] for n in self.sizes])
-
-    def split(self, columns: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """The columns that belong to each dimension."""
-        return np.split(columns, np.cumsum(self.sizes)[:-1], axis=1)
-
-    def tallies(self, actions: Actions) -> npt.NDArray[np.int64]:
-        return np.concatenate(
-            [Discrete(size).tallies(actions[:, at]) for at, size in enumerate(self.sizes)], axis=1
-        )
-
-    def summary(self, totals: npt.NDArray[Any], n_steps: int) -> dict[str, Any]:
-        counts = [[int(count) for count in part[0]] for part in self.split(totals[None])]
-        return {"action_counts": None, "action_space": str(self), "action_counts_by_dimension": counts}
-
-    def __str__(self) -> str:
-        return f"MultiDiscrete({', '.join(map(str, self.sizes))})"
+        if self.factors:
+            return f"MultiDiscrete({', '.join(map(str, self.factors))})"
+        return f"Discrete({self.n})"
 
 
 @dataclass(frozen=True)
 class Box:
-    """Real numbers between finite bounds, as one row however the environment arranges them."""
+    """Real numbers between finite bounds, as one row however the environment arranges them; see `Discrete`."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -239,10 +145,12 @@ class Box:
         if 3**self.width <= MOST_CONSTANTS:
             grid = np.stack(np.meshgrid(*zip(low, middle, high, strict=True), indexing="ij"), axis=-1)
             return [self._written(action) for action in grid.reshape(-1, self.width)]
-        return _one_at_a_time(
-            [repr(float(value)) for value in self.zero()],
-            [[repr(float(low[at])), repr(float(high[at]))] for at in range(self.width)],
-        )
+        base = [repr(float(value)) for value in self.zero()]
+        found = ["/".join(base)]
+        for at in range(self.width):
+            for value in (low[at], high[at]):
+                found.append("/".join([*base[:at], repr(float(value)), *base[at + 1 :]]))
+        return list(dict.fromkeys(found))
 
     def _written(self, action: Floats) -> str:
         return "/".join(repr(float(value)) for value in action)
@@ -270,15 +178,29 @@ class Box:
         return f"Box({', '.join(f'{low:g} to {high:g}' for low, high in pairs)})"
 
 
-def several(sizes: Sequence[int]) -> Discrete | MultiDiscrete:
-    """The space of several whole numbers at once, numbered where it has few actions."""
+#: Every set of actions that is measured.
+ActionSpace = Discrete | Box
+
+
+def several(sizes: Sequence[int]) -> Discrete:
+    """The space of several whole numbers at once; refused where it has too many actions to be numbered."""
     n = math.prod(sizes)
-    return Discrete(n, factors=tuple(sizes)) if n <= MOST_NUMBERED else MultiDiscrete(tuple(sizes))
+    if n > MOST_NUMBERED:
+        raise UsageError(
+            f"MultiDiscrete({', '.join(map(str, sizes))}) has {n:,} actions, and gapfloor numbers at most "
+            f"{MOST_NUMBERED:,}: use a wrapper with fewer."
+        )
+    return Discrete(n, factors=tuple(sizes))
+
+
+def split(columns: npt.NDArray[Any], sizes: Sequence[int]) -> list[npt.NDArray[Any]]:
+    """The columns that belong to each dimension."""
+    return np.split(columns, np.cumsum(sizes)[:-1], axis=1)
 
 
 def joint_masks(legal: Masks, space: Discrete) -> Masks:
     """Which numbered actions are legal where each dimension has a mask of its own."""
-    parts = MultiDiscrete(space.factors).split(legal)
+    parts = split(legal, space.factors)
     total = parts[0]
     for each in parts[1:]:
         total = (total[:, :, None] & each[:, None, :]).reshape(len(total), -1)
@@ -289,11 +211,3 @@ def _nth_legal(legal: Masks, numbers: npt.NDArray[np.int64]) -> Actions:
     """The action of each row that has `numbers` legal ones before it."""
     chosen: npt.NDArray[np.int64] = (np.cumsum(legal, axis=1) <= numbers[:, None]).sum(axis=1)
     return chosen
-
-
-def _one_at_a_time(base: list[str], others: Sequence[Sequence[str]]) -> list[str]:
-    """`base`, and every action that differs from it in one dimension."""
-    found = ["/".join(base)]
-    for at, values in enumerate(others):
-        found += ["/".join([*base[:at], value, *base[at + 1 :]]) for value in values]
-    return list(dict.fromkeys(found))

@@ -24,7 +24,7 @@ class EngineFacts:
     title: str
     """The name in sentences."""
     module: str
-    """The module with the functions of `gapfloor.engines.registry.EngineModule`."""
+    """The module with its functions `make_spec` and `engine_from_spec`."""
     prefix: str
     """What stands before the colon in the name of one of its games."""
     package: str

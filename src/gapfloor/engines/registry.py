@@ -12,7 +12,7 @@ import importlib
 import warnings
 from collections.abc import Mapping
 from contextlib import closing
-from typing import Protocol, cast
+from typing import Any
 
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
 from gapfloor.engines.engine import Engine, EngineSpec, Option
@@ -23,18 +23,6 @@ from gapfloor.levels import LevelSet
 
 #: Prefix of a game's name on the command line -> engine.
 PREFIXES: Mapping[str, str] = {facts.prefix: facts.name for facts in ENGINES.values()}
-
-
-class EngineModule(Protocol):
-    """What an engine's module offers."""
-
-    def make_spec(self, game: str, *, mode: str | None, options: Mapping[str, Option] | None) -> EngineSpec:
-        """The checked recipe of a game."""
-        ...
-
-    def engine_from_spec(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int) -> Engine:
-        """A running engine; refuses a recipe made with another version."""
-        ...
 
 
 def split_game(name: str) -> tuple[str, str]:
@@ -76,7 +64,8 @@ def make_spec(
 ) -> EngineSpec:
     """The checked recipe of the engine that plays `game`."""
     engine, name = split_game(game)
-    return _engine_module(engine).make_spec(name, mode=mode, options=options)
+    spec: EngineSpec = _engine_module(engine).make_spec(name, mode=mode, options=options)
+    return spec
 
 
 def check_ends(spec: EngineSpec) -> None:
@@ -89,7 +78,8 @@ def check_ends(spec: EngineSpec) -> None:
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
     """A running engine of `spec`."""
-    return _engine_module(spec.engine).engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
+    engine: Engine = _engine_module(spec.engine).engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
+    return engine
 
 
 def unseen_engine(spec: EngineSpec, *, slots: int, levels: LevelSet) -> Engine:
@@ -154,7 +144,8 @@ def check_seed(spec: EngineSpec) -> None:
             )
 
 
-def _engine_module(engine: str) -> EngineModule:
+def _engine_module(engine: str) -> Any:
+    """The module of an engine, which has `make_spec` and `engine_from_spec`."""
     if engine not in ENGINES:
         raise UsageError(f"There is no engine '{engine}': gapfloor has {', '.join(ENGINES)}.")
-    return cast(EngineModule, importlib.import_module(ENGINES[engine].module))
+    return importlib.import_module(ENGINES[engine].module)

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.distributions import Categoricals
 from gapfloor.actions.partition import entropy
-from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
+from gapfloor.actions.spaces import ActionSpace, Box, Discrete, Masks
 from gapfloor.engines.engine import Engine, Observations, map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.acting import ActingPolicy, ActionReader
@@ -148,20 +147,18 @@ class RowActor(PolicyActor):
 
     def act(self, turn: Turn) -> Actions:
         self._read(turn)
-        distribution = self._reader.distribution
+        distribution, space = self._reader.distribution, self.space
         assert distribution is not None
-        if turn.masks is not None:
-            assert isinstance(distribution, Categoricals)  # a box has no masks
-            distribution = distribution.masked(turn.masks)
+        assert isinstance(space, Box)
         self.record = {
             "distribution": type(distribution).__name__,
             "greedy_action": distribution.mode_name,
-            "entropy_field": distribution.entropy_field,
+            "entropy_field": "entropy_differential",
         }
-        self.entropies = distribution.entropy(self.space)
+        self.entropies = distribution.entropy(space)
         actions = np.array([self._noop] * len(turn.rules))
-        for rule, mine, uniforms, legal in turn.by_rule():
-            actions[mine] = rule.choose_row(distribution.rows(mine), uniforms, self.space, legal)
+        for rule, mine, uniforms, _ in turn.by_rule():
+            actions[mine] = rule.choose_row(distribution.rows(mine), uniforms, space)
         return actions
 
 

@@ -77,16 +77,14 @@ def cell_record(
     return record
 
 
-def is_probed(record: Mapping[str, Any], states: int) -> bool:
-    """Whether a cell was probed with as many states as asked for, or with all it has."""
-    return bool(record.get("probe_states", 0) >= min(states, record["n_steps"]))
-
-
 def is_complete(record: Mapping[str, Any], rule: type[Rule], *, probe_states: int = 0) -> bool:
     """Whether a stored record says all that is asked for now; if not, the same episodes are played again."""
     if rule.changes_distribution and "entropy_played" not in record:
         return False
-    return rule.is_deterministic or not rule.reads_distribution or is_probed(record, probe_states)
+    if rule.is_deterministic or not rule.reads_distribution:
+        return True
+    # Probed with as many states as asked for, or with all there are.
+    return bool(record.get("probe_states", 0) >= min(probe_states, record["n_steps"]))
 
 
 def _first_states_mean(schedule: Schedule, entropies: Sequence[npt.NDArray[np.float64]]) -> float:

@@ -7,7 +7,7 @@ simulated again, and an episode that only repeats itself is moved to its end. `t
 these; the tests compare the two byte for byte.
 
 Benchmark rows: sampled-starpilot and floor-starpilot-after-start (burn-in and the queue), greedy-fruitbot (a level
-once, although the draws name 384 episodes of at most 200 levels) and greedy-miner (`loops`).
+once, although the draws name 384 episodes of at most 200 levels) and greedy-miner (`LoopFinder`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines.engine import Engine, State
-from gapfloor.engines.procgen_state import ProcgenLoops
+from gapfloor.engines.procgen_state import LoopFinder, LoopMark, ProcgenLoops
 from gapfloor.errors import UsageError
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec, episode_stream
-from gapfloor.play.loops import LoopFinder, LoopMark
 from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.rules import Rule
 

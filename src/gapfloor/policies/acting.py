@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.actions.spaces import ActionSpace, Box, Discrete, MultiDiscrete
+from gapfloor.actions.spaces import ActionSpace, Box, Discrete
 from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.notes import note_once
@@ -179,19 +179,14 @@ def as_action(answer: Any, space: ActionSpace, *, name: str) -> Any:
         values = values.ravel()
     except (TypeError, ValueError):
         values = np.full(1, np.nan)
-    sizes: tuple[int, ...] = ()
-    if isinstance(space, MultiDiscrete):
-        sizes = space.sizes
-    elif isinstance(space, Discrete):
-        sizes = space.factors if len(values) == len(space.factors) > 1 else (space.n,)
     if isinstance(space, Box):
         if len(values) == space.width and np.isfinite(values).all():
             return np.clip(values, *space.bounds)
-    elif (
-        len(values) == len(sizes) and ((values >= 0) & (values < sizes) & (values == np.floor(values))).all()
-    ):
-        whole = values.astype(np.int64)
-        return whole if isinstance(space, MultiDiscrete) else int(np.ravel_multi_index(tuple(whole), sizes))
+    elif isinstance(space, Discrete):
+        sizes = space.factors if len(values) == len(space.factors) > 1 else (space.n,)
+        is_within = len(values) == len(sizes) and ((values >= 0) & (values < sizes)).all()
+        if is_within and (values == np.floor(values)).all():
+            return int(np.ravel_multi_index(tuple(values.astype(np.int64)), sizes))
     raise PolicyError(
         f"The policy {name} returned {str(answer)[:80]!r} as an action, but the actions are {space}: return one of "
         "them."

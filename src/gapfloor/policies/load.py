@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, recognised
 from gapfloor.policies.formats.spec import (
     ACTING,
     CHECKPOINT,
     FACTORY,
     FORMATS,
     HUB,
+    NO_TORCHSCRIPT,
     RANDOM_WEIGHTS,
     UNKNOWN,
     PolicySpec,
@@ -124,8 +124,11 @@ class PolicySource:
             return _acting_policy(str(self.spec.path), self.device)  # type: ignore[no-any-return]
         if kind == FACTORY:
             return as_policy(_call_factory(self.name, self.device), device=self.device)
-        spec = recognised(self.spec) if kind == UNKNOWN else self.spec
-        return _load_file(spec, self.device, self.backend)
+        if kind == UNKNOWN:
+            from gapfloor.policies.formats.recognise import recognised
+
+            return _load_file(recognised(self.spec), self.device, self.backend)
+        return _load_file(self.spec, self.device, self.backend)
 
 
 def meaning_of(name: str | Path) -> PolicySpec:

@@ -10,32 +10,24 @@ from __future__ import annotations
 from typing import Any
 
 from gapfloor.actions.distributions import ActionDistribution, Categoricals, Deterministic, as_floats
-from gapfloor.actions.spaces import ActionSpace, Discrete, MultiDiscrete
+from gapfloor.actions.spaces import ActionSpace, Discrete, split
 from gapfloor.errors import PolicyError
 from gapfloor.policies.notes import note_once
 
 
 def distribution_of(raw: Any, space: ActionSpace, *, name: str) -> ActionDistribution:
-    """The distribution that a policy returned over a space whose actions are rows."""
+    """The distribution that a policy returned over a box."""
     found = raw
     if not isinstance(raw, ActionDistribution):
         values = as_floats(raw)
-        if isinstance(space, MultiDiscrete):
-            if values.ndim != 2 or values.shape[1] != sum(space.sizes):
-                raise PolicyError(
-                    f"The policy {name} returned an array of shape {values.shape} for {space}: return "
-                    f"{sum(space.sizes)} logits per row, those of each dimension after the other."
-                )
-            found = Categoricals(tuple(space.split(values)))
-        else:
-            if values.ndim != 2 or values.shape[1] != space.width:
-                raise PolicyError(
-                    f"The policy {name} returned an array of shape {values.shape} for {space}: return a distribution, "
-                    "e.g. gapfloor.actions.distributions.Gaussian(mean, deviation), or one column per dimension for "
-                    "the action itself."
-                )
-            note_once(f"The policy {name} returns actions, not a distribution: it is played as they are.")
-            found = Deterministic(values)
+        if values.ndim != 2 or values.shape[1] != space.width:
+            raise PolicyError(
+                f"The policy {name} returned an array of shape {values.shape} for {space}: return a distribution, "
+                "e.g. gapfloor.actions.distributions.Gaussian(mean, deviation), or one column per dimension for "
+                "the action itself."
+            )
+        note_once(f"The policy {name} returns actions, not a distribution: it is played as they are.")
+        found = Deterministic(values)
     found.check(space, name=name)
     checked: ActionDistribution = found
     return checked
@@ -44,11 +36,9 @@ def distribution_of(raw: Any, space: ActionSpace, *, name: str) -> ActionDistrib
 def joint_logits(raw: Any, space: Discrete, *, name: str) -> Any:
     """Logits of numbered actions, where a policy gave those of each dimension; anything else is returned as it is."""
     if isinstance(raw, Categoricals):
-        if len(raw.sizes) > 1 and raw.sizes != space.factors:
-            raw.check(space, name=name)
-        return space.joint(raw.logits)
+        return raw.joint(space, name=name)
     if isinstance(raw, ActionDistribution):
         raw.check(space, name=name)
     if space.factors and getattr(raw, "ndim", 0) == 2 and raw.shape[1] == sum(space.factors):
-        return space.joint(MultiDiscrete(space.factors).split(as_floats(raw)))
+        return space.joint(split(as_floats(raw), space.factors))
     return raw

@@ -112,11 +112,11 @@ class LogitsReader:
         logits: Logits
         try:
             raw = self._ask(observations, first)
-            if self._shape[1] == 0:
-                logits = self._read_distribution(raw)
-            else:
-                logits = as_logits(self._numbered(raw))
+            if isinstance(self._space, Discrete):
+                logits = as_logits(self._numbered(raw, self._space))
                 self._check(logits)
+            else:
+                logits = self._read_distribution(raw)
         except (PolicyError, MemoryError):
             raise
         except Exception as error:
@@ -132,13 +132,13 @@ class LogitsReader:
         self._calls += 1
         return logits
 
-    def _numbered(self, raw: Any) -> Any:
+    def _numbered(self, raw: Any, space: Discrete) -> Any:
         """The logits of numbered actions; most policies return them as one array, which needs no look."""
-        if isinstance(raw, np.ndarray) and not self._space.factors:  # type: ignore[attr-defined]
+        if isinstance(raw, np.ndarray) and not space.factors:
             return raw
         from gapfloor.policies.outputs import joint_logits
 
-        return joint_logits(raw, self._space, name=self._name)  # type: ignore[arg-type]
+        return joint_logits(raw, space, name=self._name)
 
     def _read_distribution(self, raw: Any) -> Any:
         from gapfloor.policies.outputs import distribution_of

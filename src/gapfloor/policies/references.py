@@ -79,8 +79,7 @@ class Constant(Reference):
         action = np.asarray(self._action(space))
         if legal is None:
             return np.repeat(action[None], len(uniforms), axis=0)
-        if not isinstance(space, Discrete):
-            raise UsageError(f"The reference {self} is not defined where {space} has masks: leave it out.")
+        assert isinstance(space, Discrete)  # a box has no masks
         distance = (np.arange(space.n) - action) % space.n
         nearest: Actions = np.argmin(np.where(legal, distance, space.n), axis=1)
         return nearest

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.partition import Partition, merged_argmax
-from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
+from gapfloor.actions.spaces import Box, Discrete, Masks
 from gapfloor.errors import UsageError, refuse_repeats, unknown_name
 
 if TYPE_CHECKING:  # scipy is imported only where such a distribution is played
@@ -73,9 +73,7 @@ class Rule(ABC):
         `legal` marks the actions that may be taken; the logits of the others are minus infinity already.
         """
 
-    def choose_row(
-        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
-    ) -> Rows:
+    def choose_row(self, distribution: ActionDistribution, uniforms: Floats, space: Box) -> Rows:
         """One action for each row of a distribution over a space whose actions are rows of numbers."""
         raise UsageError(
             f"The rule '{self}' needs numbered actions, but the actions are {space}: use another rule."
@@ -121,9 +119,7 @@ class Sampled(Rule):
     def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         return draw_from(softmax(logits), uniforms)
 
-    def choose_row(
-        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
-    ) -> Rows:
+    def choose_row(self, distribution: ActionDistribution, uniforms: Floats, space: Box) -> Rows:
         return distribution.sample(uniforms, space)
 
 
@@ -138,9 +134,7 @@ class Greedy(Rule):
         best: Actions = np.argmax(logits, axis=1)
         return best
 
-    def choose_row(
-        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
-    ) -> Rows:
+    def choose_row(self, distribution: ActionDistribution, uniforms: Floats, space: Box) -> Rows:
         return distribution.mode(space)
 
 
@@ -193,12 +187,10 @@ class Epsilon(Rule):
             random = Discrete(n_actions).uniform(np.clip(uniforms / self.epsilon, 0, 1 - 2.0**-53), legal)
         return np.where(uniforms < self.epsilon, random, np.argmax(logits, axis=1))
 
-    def choose_row(
-        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
-    ) -> Rows:
+    def choose_row(self, distribution: ActionDistribution, uniforms: Floats, space: Box) -> Rows:
         explores = uniforms[:, :1] < self.epsilon
         first = np.where(explores, np.clip(uniforms[:, :1] / self.epsilon, 0, 1 - 2.0**-53), 0.0)
-        random = space.uniform(np.concatenate([first, uniforms[:, 1:]], axis=1), legal)
+        random = space.uniform(np.concatenate([first, uniforms[:, 1:]], axis=1))
         return np.where(explores, random, distribution.mode(space))
 
     def changed_distribution(self, logits: Logits, legal: Legal = None) -> Floats:
@@ -231,9 +223,7 @@ class Temperature(Rule):
     def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         return draw_from(self.changed_distribution(logits), uniforms)
 
-    def choose_row(
-        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
-    ) -> Rows:
+    def choose_row(self, distribution: ActionDistribution, uniforms: Floats, space: Box) -> Rows:
         return distribution.tempered(self.temperature).sample(uniforms, space)
 
     def changed_distribution(self, logits: Logits, legal: Legal = None) -> Floats:

@@ -12,7 +12,7 @@ from sb3_contrib import TQC, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DDPG, PPO, SAC, TD3
 
 import action_space_envs
-from gapfloor.actions.spaces import Box, Discrete, MultiDiscrete
+from gapfloor.actions.spaces import Box, Discrete
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.play.candidate import Entrant, load_candidates
@@ -97,15 +97,6 @@ def test_several_numbers_have_the_probabilities_of_the_library(
     for policy in both(model, tmp_path):
         logits = read(policy, space).last[0].astype(np.float64)  # type: ignore[attr-defined]
         assert logits - np.log(np.exp(logits).sum()) == pytest.approx(theirs, abs=1e-5)
-
-
-def test_more_combinations_than_can_be_numbered_are_chosen_dimension_by_dimension(tmp_path: Path) -> None:
-    model, space = model_of(PPO, "many"), MultiDiscrete((40, 50))
-    theirs, _ = model.predict(OBSERVATIONS, deterministic=True)
-    for policy in both(model, tmp_path):
-        distribution = read(policy, space).distribution
-        assert distribution is not None
-        assert np.array_equal(distribution.mode(space), theirs)
 
 
 @pytest.mark.parametrize("env", ["masked", "masked_multi"])

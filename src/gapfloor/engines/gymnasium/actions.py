@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import ActionSpace, Box, Discrete, Masks, MultiDiscrete, joint_masks, several
+from gapfloor.actions.spaces import Box, Discrete, Masks, joint_masks, several
 from gapfloor.errors import UsageError
 
 
@@ -22,7 +22,7 @@ from gapfloor.errors import UsageError
 class ActionForm:
     """A space and how the environment writes one of its actions."""
 
-    space: ActionSpace
+    space: Discrete | Box
     start: int | tuple[int, ...] = 0
     """The environment's number of our action 0, or of 0 in each dimension."""
     shape: tuple[int, ...] = ()
@@ -56,12 +56,10 @@ class ActionForm:
         parts = mask if isinstance(mask, (tuple, list)) else [mask]
         flat: Masks = np.concatenate([np.asarray(part).astype(bool).reshape(-1) for part in parts])
         space = self.space
-        sizes = (space.n,) if isinstance(space, Discrete) else ()
-        if isinstance(space, Discrete) and space.factors and flat.size == sum(space.factors):
+        assert isinstance(space, Discrete)  # a box has no masks
+        if space.factors and flat.size == sum(space.factors):
             flat = joint_masks(flat[None], space)[0]
-        elif isinstance(space, MultiDiscrete):
-            sizes = (sum(space.sizes),)
-        if flat.size not in sizes:
+        if flat.size != space.n:
             raise UsageError(f"The mask of {where} has {flat.size} entries, but its actions are {space}.")
         if not flat.any():
             raise UsageError(f"No action is legal in a state of {where}: an episode must end before that.")

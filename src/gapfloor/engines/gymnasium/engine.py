@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
+from gapfloor.actions.spaces import Actions, Discrete, Masks
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM
-from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, Step
+from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, Step, map_arrays
 from gapfloor.engines.gymnasium.actions import read_mask
 from gapfloor.engines.gymnasium.description import SUCCESS, describe, score_name
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level
-from gapfloor.engines.gymnasium.spaces import copy_row, put_row
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.levels.draws import check_draw
@@ -103,15 +102,11 @@ def recipe_of(spec: EngineSpec) -> Recipe:
 
 @dataclass(frozen=True)
 class SlotState:
-    """A slot's state: the level, the actions since its start, and what the slot showed."""
+    """A slot's state: the level and the actions since its start, which are played again where it is loaded."""
 
     level_seed: int
     actions: tuple[Any, ...]
-    observation: Any
-    is_first: bool
     plays: bool
-    legal: Any
-    """The slot's mask, if there are masks."""
     succeeded: bool
     """Whether success was reported before, where it is the score."""
 
@@ -150,7 +145,11 @@ class GymnasiumEngine:
         self._most_steps = MOST_STEPS if description.has_limit else MOST_STEPS_UNDECLARED
         self._masks: Masks | None = None
         if description.masks:
-            self._masks = np.ones((slots, _mask_width(self.action_space)), dtype=bool)
+            if not self.n_actions:
+                raise UsageError(
+                    f"Real-valued actions have no masks, but masks=true is given for {self.action_space}: leave it out."
+                )
+            self._masks = np.ones((slots, self.n_actions), dtype=bool)
 
     @property
     def level_seeds(self) -> npt.NDArray[np.int64]:
@@ -205,15 +204,8 @@ class GymnasiumEngine:
     def save(self, slot: int) -> SlotState:
         self._start()
         self._check_cloning()
-        return SlotState(
-            level_seed=int(self._level[slot]),
-            actions=tuple(self._actions[slot]),
-            observation=copy_row(self._rows, slot),
-            is_first=bool(self._firsts[slot]),
-            plays=bool(self._plays[slot]),
-            legal=None if self._masks is None else self._masks[slot].copy(),
-            succeeded=bool(self._succeeded[slot]),
-        )
+        actions, plays = tuple(self._actions[slot]), bool(self._plays[slot])
+        return SlotState(int(self._level[slot]), actions, plays, bool(self._succeeded[slot]))
 
     def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
@@ -221,15 +213,14 @@ class GymnasiumEngine:
         if state.plays:
             self._play(slot, state.level_seed)
             for action in state.actions:
-                self._steps[slot](action)
-        put_row(self._rows, slot, state.observation)
-        if self._masks is not None:
-            self._masks[slot] = state.legal
-        self._plays[slot], self._firsts[slot] = state.plays, state.is_first
-        self._level[slot], self._rewards[slot] = state.level_seed, 0
-        self._succeeded[slot] = state.succeeded
-        self._actions[slot] = list(state.actions)
-        self._lengths[slot] = len(state.actions)
+                observation, _, _, _, info = self._steps[slot](action)
+            if state.actions:
+                self._firsts[slot] = False
+                self._see(slot, observation, info)
+        else:
+            self._wait(slot)
+        self._level[slot], self._rewards[slot], self._succeeded[slot] = state.level_seed, 0, state.succeeded
+        self._actions[slot], self._lengths[slot] = list(state.actions), len(state.actions)
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         self._start()
@@ -238,7 +229,7 @@ class GymnasiumEngine:
         if env is not None and getattr(env, "render_mode", None) == "rgb_array":
             with contextlib.suppress(Exception):  # a missing drawing library must not end a replay
                 drawn = env.render()
-        return _as_frame(copy_row(self._rows, slot) if drawn is None else drawn)
+        return _as_frame(map_arrays(self._rows, lambda array: array[slot]) if drawn is None else drawn)
 
     def close(self) -> None:
         for env in self._envs:
@@ -295,7 +286,8 @@ class GymnasiumEngine:
         self._firsts[slot], self._plays[slot] = True, False
         if self._masks is not None:
             self._masks[slot] = True
-        put_row(self._rows, slot, None)
+        for array in self._rows.values() if isinstance(self._rows, Mapping) else (self._rows,):
+            array[slot] = np.zeros((), dtype=array.dtype)
 
     def _count_steps(self, playing: npt.NDArray[np.integer[Any]]) -> None:
         """Count a step of these slots; an episode that does not end is refused."""
@@ -389,15 +381,6 @@ def _replays(recipe: Recipe) -> bool:
         engine.__dict__["can_clone"] = True
         return level_of_unlike_clones(engine, (0, 1)) is None
     return False
-
-
-def _mask_width(space: ActionSpace) -> int:
-    """Columns of a mask; refused where actions cannot be masked."""
-    if isinstance(space, Discrete):
-        return space.n
-    if isinstance(space, MultiDiscrete):
-        return sum(space.sizes)
-    raise UsageError(f"Real-valued actions have no masks, but masks=true is given for {space}: leave it out.")
 
 
 def _as_frame(drawn: Any) -> npt.NDArray[np.uint8] | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.engine import Observations, map_arrays
+from gapfloor.engines.engine import Observations
 from gapfloor.errors import UsageError
 
 #: Characters kept of a text whose space names no length of its own.
@@ -131,17 +131,3 @@ def row_bytes(observations: Observations, row: int) -> bytes:
         return b"".join(array[row].tobytes() for array in observations.values())
     content: bytes = observations[row].tobytes()
     return content
-
-
-def copy_row(observations: Observations, row: int) -> Any:
-    """One slot's observation, kept."""
-    return map_arrays(observations, lambda array: array[row].copy())
-
-
-def put_row(observations: Observations, row: int, content: Any) -> None:
-    """Put back what `copy_row` kept; None empties the row."""
-    if isinstance(observations, Mapping):
-        for key, array in observations.items():
-            array[row] = content[key] if content is not None else np.zeros((), dtype=array.dtype)
-    else:
-        observations[row] = content if content is not None else np.zeros((), dtype=observations.dtype)

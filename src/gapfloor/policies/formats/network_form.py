@@ -6,7 +6,7 @@ The first output (or `output=`) holds logits; networks of libraries say themselv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,3 +124,16 @@ class NetworkForm:
         return {
             "transpose": self.transpose, "scale": self.scale, "output": self.output or 0, "as_float": False
         }  # fmt: skip
+
+
+def check_shape(observations: Any, *allowed: tuple[int, ...], name: str) -> None:
+    """Refuse observations whose shape is none of those that the policy was trained on."""
+    if isinstance(observations, Mapping):
+        raise PolicyError(
+            f"{name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to choose one."
+        )
+    if tuple(observations.shape[1:]) not in allowed:
+        raise PolicyError(
+            f"{name} reads observations of shape {allowed[-1]}, not {tuple(observations.shape[1:])}: was it trained "
+            "behind a wrapper, e.g. framestack=4?"
+        )

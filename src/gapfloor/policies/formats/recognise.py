@@ -11,13 +11,7 @@ from collections.abc import Iterable
 from gapfloor.errors import PolicyError
 from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, open_archive
-from gapfloor.policies.formats.spec import FORMATS, PolicySpec
-
-#: What to do instead of saving a TorchScript program, whose reader in torch is not safe for files of others.
-NO_TORCHSCRIPT = (
-    "TorchScript files are not read (torch has deprecated them). Name a function that returns the network, "
-    "package.module:factory, or export it with torch.onnx.export() and write onnx:FILE."
-)
+from gapfloor.policies.formats.spec import FORMATS, NO_TORCHSCRIPT, PolicySpec
 
 
 def recognised(spec: PolicySpec) -> PolicySpec:

@@ -21,7 +21,7 @@ from gapfloor.errors import PolicyError
 from gapfloor.policies.backends import computes_graphs
 from gapfloor.policies.formats.content_hash import hash_arrays, sources_in
 from gapfloor.policies.formats.inference import missing_library, require_torch
-from gapfloor.policies.formats.network_form import Readout
+from gapfloor.policies.formats.network_form import Readout, check_shape
 from gapfloor.policies.formats.sb3_zip import SavedModel, agent_name, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights
@@ -145,20 +145,11 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
         for key, subspace in space.spaces.items():
             check_shapes(subspace, observations[key], name=f"{name} ({key})")
         return
-    if isinstance(observations, Mapping):
-        raise PolicyError(
-            f"{name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to choose one."
-        )
-    wanted: Any = space.shape if space.shape is not None else get_obs_shape(space)
-    allowed = [tuple(wanted)]
-    if is_image_space(space):
-        channels, height, width = wanted
-        allowed.append((height, width, channels))
-    if tuple(observations.shape[1:]) not in allowed:
-        raise PolicyError(
-            f"{name} reads observations of shape {allowed[-1]}, not {tuple(observations.shape[1:])}: was it trained "
-            "behind a wrapper, e.g. framestack=4?"
-        )
+    wanted = tuple(space.shape if space.shape is not None else get_obs_shape(space))
+    # Images may have their channels first or last.
+    check_shape(
+        observations, wanted, *([(*wanted[1:], wanted[0])] if is_image_space(space) else []), name=name
+    )
 
 
 def load_sb3(spec: PolicySpec, *, device: str, backend: str | None = None) -> Policy | StatefulPolicy:

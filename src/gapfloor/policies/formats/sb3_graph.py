@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import ActionSpace
-from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.content_hash import hash_arrays
-from gapfloor.policies.formats.network_form import Readout
+from gapfloor.policies.formats.network_form import Readout, check_shape
 from gapfloor.policies.formats.sb3_zip import SavedModel
 from gapfloor.policies.formats.torch_arrays import read_state_dict
 from gapfloor.policies.graph import GraphPolicy
@@ -89,7 +88,7 @@ class MlpPolicy:
         """The graph for observations of this type."""
         from onnx import TensorProto, helper, numpy_helper
 
-        check_shape(self.shape, observations, name=self.name)
+        check_shape(observations, self.shape, name=self.name)
         nodes: list[Any] = []
         names = (f"value{number}" for number in itertools.count())
 
@@ -127,19 +126,6 @@ class MlpPolicy:
             model.SerializeToString(), name=self.name, header=self.header, fingerprint=self.fingerprint,
             readout=self.readout,
         )  # fmt: skip
-
-
-def check_shape(shape: tuple[int, ...], observations: Any, *, name: str) -> None:
-    """Refuse observations whose shape is not the one that the policy was trained on."""
-    if isinstance(observations, Mapping):
-        raise PolicyError(
-            f"{name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to choose one."
-        )
-    if tuple(observations.shape[1:]) != shape:
-        raise PolicyError(
-            f"{name} reads observations of shape {shape}, not {tuple(observations.shape[1:])}: was it trained "
-            "behind a wrapper, e.g. framestack=4?"
-        )
 
 
 def mlp_policy(model: SavedModel, *, name: str, header: Mapping[str, Any]) -> MlpPolicy | None:

@@ -67,6 +67,13 @@ NEEDS_FUNCTION = (
 )
 
 
+#: What to do instead of saving a TorchScript program, whose reader in torch is not safe for files of others.
+NO_TORCHSCRIPT = (
+    "TorchScript files are not read (torch has deprecated them). Name a function that returns the network, "
+    "package.module:factory, or export it with torch.onnx.export() and write onnx:FILE."
+)
+
+
 @dataclass(frozen=True)
 class PolicySpec:
     """The prefix of a format, the file, and options.
