@@ -307,8 +307,6 @@ def _is_fresh(play: Play, home: Frame | None, loop: ast.AST | None) -> tuple[boo
         if resets:
             # A reset under a condition may not happen.
             return True, any(not _further_conditions(here, node, inner or here.scope) for node in resets)
-        if any(_makes(node, receiver) for node in own_nodes(here.scope)):
-            return True, True
     if play.frame is not home or loop is None:
         return False, False
     # In the loop's own body: the environment is reset before a loop of its own that learns nothing.
@@ -352,14 +350,6 @@ def _resets(node: ast.AST, receiver: str) -> bool:
         isinstance(node, ast.Call)
         and last_name(node.func) in _RESETS
         and (not receiver or not isinstance(node.func, ast.Attribute) or receiver in names_in(node))
-    )
-
-
-def _makes(node: ast.AST, receiver: str) -> bool:
-    return (
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and any(isinstance(one, ast.Name) and one.id == receiver for one in node.targets)
     )
 
 
