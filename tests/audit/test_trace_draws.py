@@ -39,7 +39,7 @@ EPSILON_GREEDY = "int(rng.integers(2)) if rng.random() < epsilon else int(np.arg
 
 def traced(folder: Path, action: str, first: str = "", second: str = "") -> list[dict[str, object]]:
     write_files(folder, {"play.py": SCRIPT.format(action=action, first=first, second=second)})
-    command = [sys.executable, "-m", "gapfloor.cli.main", "audit", "trace", "--json", "--no-scan", "--"]
+    command = [sys.executable, "-m", "gapfloor.cli.main", "audit", "trace", "--json", "--"]
     done = subprocess.run(
         [*command, sys.executable, "play.py"], capture_output=True, text=True, check=True, cwd=folder
     )

@@ -5,44 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from gapfloor.api.audit_ledger import audit_ledger
 from gapfloor.audit.judgement import formats
 from gapfloor.audit.probe import probe_rule
 from gapfloor.audit.scan import ScanResult, failed_scan, scan
-from gapfloor.audit.trace.comparison import scan_traced_command, trace_document, trace_markdown
 from gapfloor.audit.trace.observe import TraceResult, trace
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
-from gapfloor.tables.readable import ReportResult
-
-
-@dataclass(frozen=True, repr=False)
-class AuditTrace(ReportResult):
-    """What was observed, next to what the scanner reads in the code."""
-
-    row_names = ("paths",)
-
-    observed: TraceResult
-    """Steps, rules, environments and optimiser steps of the run."""
-    static: ScanResult | None
-    """The scan of the folder; None where there was none."""
-
-    @property
-    def failure(self) -> str:  # type: ignore[override]
-        """How the command ended, unless it ended well."""
-        code = self.observed.exit_code
-        return f"The command ended with exit code {code}; the report may be incomplete." if code else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document of `gapfloor audit trace --json`."""
-        return trace_document(self.observed, self.static)
-
-    def __repr__(self) -> str:
-        return trace_markdown(self.observed, self.static)
 
 
 def audit_scan(
@@ -112,9 +84,8 @@ def audit_trace(
     command: str | Sequence[str],
     *,
     steps: int | None = None,
-    scan: bool = True,
     out: str | Path | None = None,
-) -> AuditTrace:
+) -> TraceResult:
     """Run your own command and report how its actions were chosen, as observed.
 
     Steps, draws, maxima, resets and optimiser steps are watched in the process of the command. This runs the command:
@@ -123,11 +94,10 @@ def audit_trace(
     Args:
         command: The program and its arguments. In Python also one text.
         steps: End the run after this many environment steps.
-        scan: Scan the current folder too, for comparison.
         out: File for the report: JSON if its name ends in .json, otherwise Markdown.
 
     Returns:
-        One row per place in the code where an environment is stepped; `observed.exit_code` is that of the command.
+        One row per place in the code where an environment is stepped; `exit_code` is that of the command.
 
     Command line:
         gapfloor audit trace -- python evaluate.py --checkpoint model.pt
@@ -143,16 +113,15 @@ def audit_trace(
         ... for _ in range(5):
         ...     env.step(env.action_space.sample())
         ... ''')
-        >>> found = gapfloor.audit.trace([sys.executable, str(script)], scan=False)
-        >>> [(path.environment, path.rule, path.n_steps) for path in found.observed.paths]
+        >>> found = gapfloor.audit.trace([sys.executable, str(script)])
+        >>> [(path.environment, path.rule, path.n_steps) for path in found.paths]
         [('CartPole-v1', 'random', 5)]
     """
     check_file(out)
     if steps is not None and steps < 1:
         raise UsageError(f"steps is {steps}: use at least 1.")
     arguments = shlex.split(command) if isinstance(command, str) else [str(part) for part in command]
-    observed = trace(arguments, most_steps=steps)
-    found = AuditTrace(observed, scan_traced_command(observed) if scan else None)
+    found = trace(arguments, most_steps=steps)
     if out is not None:
         _write(Path(out), found)
     return found
@@ -200,7 +169,7 @@ def _not_explicit(result: ScanResult) -> str:
     return f"{formats.describe_unstated(fresh)} {words}" if fresh else ""
 
 
-def _write(path: Path, found: ScanResult | AuditTrace) -> None:
+def _write(path: Path, found: ScanResult | TraceResult) -> None:
     """Write a result in the form that the ending of the name asks for."""
     if path.suffix == ".sarif" and isinstance(found, ScanResult):
         document = found.to_sarif()

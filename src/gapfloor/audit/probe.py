@@ -8,9 +8,12 @@ of its own.
 
 from __future__ import annotations
 
+import inspect
 import math
 import random
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,15 +159,10 @@ def _state(
     """Whether the policy keeps a state, and what to say when that hides whether it samples."""
     if n_changing == 0:
         return False, None
-    under_one_seed = {
-        ask(observation, 0) == ask(observation, 0) for observation in observations for _ in range(4)
-    }
-    if under_one_seed == {True}:
+    if all(ask(observation, 0) == ask(observation, 0) for observation in observations for _ in range(4)):
         return False, None
-    if has_reset:
-        return None, None  # after a reset under one seed the answer still changes: a generator of its own
-    if _owns_generator(act):
-        return None, None
+    if has_reset or _owns_generator(act):
+        return None, None  # the answer changes although nothing is kept: a generator of its own
     return None, (
         "the answer changes under one and the same seed: the policy keeps a state, or a generator that is not seeded. "
         "Pass reset= to start each call afresh, or reseed= to seed its generator."
@@ -173,29 +171,19 @@ def _state(
 
 def _owns_generator(act: Callable[[Any], Any]) -> bool:
     """Whether the policy holds a random generator of its own, which seeding the global ones does not reach."""
-    held: list[Any] = [
-        cell.cell_contents for cell in getattr(act, "__closure__", None) or () if _has_value(cell)
-    ]
-    code = getattr(act, "__code__", None)
-    if code is not None:
-        held += [act.__globals__.get(name) for name in code.co_names]
+    held: list[Any] = []
+    with suppress(
+        TypeError, ValueError
+    ):  # not a plain function, or one that closes over a name without a value
+        known = inspect.getclosurevars(act)
+        held += [*known.nonlocals.values(), *known.globals.values()]
     for owner in (act, getattr(act, "__self__", None)):
         held += list(getattr(owner, "__dict__", {}).values())
     kinds = (np.random.Generator, np.random.RandomState, random.Random)
     return any(isinstance(item, kinds) or type(item).__name__ == "Generator" for item in held)
 
 
-def _has_value(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018 - an empty cell raises
-    except ValueError:
-        return False
-    return True
-
-
 def _reseed(seed: int) -> None:
-    import sys
-
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 - the policies probed use the global generator
     torch = sys.modules.get("torch")

@@ -30,11 +30,6 @@ from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import Sources, Unread, read_target
 from gapfloor.tables.readable import ReportResult
 
-RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
-PROVENANCES = (
-    "explicit-call-site", "default-argument", "training-rollout", "config-option", "n/a", "unresolved"
-)  # fmt: skip
-
 
 @dataclass(frozen=True, repr=False)
 class ScanResult(ReportResult):
@@ -189,22 +184,19 @@ def _loads(index: Index, script: str, unread: list[Unread]) -> bool:
 def _warnings(unread: list[Unread], unfinished: list[str], entry: str | None) -> tuple[str, ...]:
     found = []
     if unfinished:
-        shown = ", ".join(unfinished[:5]) + (
-            f" and {len(unfinished) - 5} more" if len(unfinished) > 5 else ""
-        )
-        words = f"The scan ran out of its budget. Not followed to the end: {shown}."
-        if entry is None:
-            words += (
-                f' Name the command that was used, e.g. --entry "python {unfinished[0]}", to read it alone.'
-            )
-        else:
-            words += " `gapfloor audit trace -- COMMAND` observes the script instead."
-        found.append(words)
+        advice = f'Name the command that was used, e.g. --entry "python {unfinished[0]}", to read it alone.'
+        if entry is not None:
+            advice = "`gapfloor audit trace -- COMMAND` observes the script instead."
+        shown = _listed(unfinished, 5)
+        found.append(f"The scan ran out of its budget. Not followed to the end: {shown}. {advice}")
     if unread:
-        names = ", ".join(f"{item.file} ({item.reason})" for item in unread[:3])
-        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
-        found.append(f"Not read, and may hold an evaluation: {names}{more}.")
+        shown = _listed([f"{item.file} ({item.reason})" for item in unread], 3)
+        found.append(f"Not read, and may hold an evaluation: {shown}.")
     return tuple(found)
+
+
+def _listed(names: list[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _texts(

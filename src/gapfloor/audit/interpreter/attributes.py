@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import words
-from gapfloor.audit.interpreter.options import field_of, is_settings_class, literal
-from gapfloor.audit.interpreter.reaching_definitions import conditions, stores_in
+from gapfloor.audit.interpreter.options import field_of, is_settings_class
+from gapfloor.audit.interpreter.reaching_definitions import conditions, guards_of
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
@@ -132,9 +132,7 @@ def setting(evaluator: Evaluator, name: str, space: v.Namespace, node: ast.AST, 
             return (Alternative(v.Namespace(space.module, None, path)),)
         entry = options.from_files(path, script)
     if entry is None:
-        return _set_once(evaluator, name, frame) or (
-            Alternative(v.Unknown(f"args.{name}", is_neutral=True), origin="option"),
-        )
+        return (Alternative(v.Unknown(f"args.{name}", is_neutral=True), origin="option"),)
     read = Mark(frame.module.path, getattr(node, "lineno", 0), f"option '{entry.name}' is read here")
     marks = (read, entry.mark)
     # A setting that the code itself overwrites after parsing has no default that one could rely on.
@@ -146,20 +144,6 @@ def setting(evaluator: Evaluator, name: str, space: v.Namespace, node: ast.AST, 
             Alternative(v.Unknown(f"option '{entry.name}'", is_neutral=True), marks=marks, origin="option"),
         )
     return (Alternative(v.KnownValue(entry.default), marks=marks, origin="option"),)
-
-
-def _set_once(evaluator: Evaluator, name: str, frame: Frame) -> Alternatives:
-    """An attribute that is not a setting itself, but is computed from settings in one place of the same script."""
-    places = evaluator.index.outside_assignments(name, frame.chain()[0].module)
-    if len(places) != 1 or isinstance(places[0][0].parents[places[0][1]], ast.AugAssign):
-        return ()
-    module, expression = places[0]
-    scope = module.scope_of(expression)
-    home = next((one for one in frame.chain() if one.scope is scope), None)
-    if home is None:
-        return ()
-    mark = Mark(module.path, expression.lineno, f"'{name}' is set here")
-    return tuple(item.noting(mark) for item in evaluator.evaluate(expression, home))
 
 
 def _class_level(evaluator: Evaluator, info: ClassInfo, name: str) -> Alternatives:
@@ -236,10 +220,7 @@ def _assigned(
                     is_counted = True
                     continue
                 home = _frame_of_method(evaluator, item, value, method, frame)
-                guards = [
-                    v.Guard(test, holds, home)
-                    for test, holds in conditions(info.module, definition.statement, method.node, None)
-                ]
+                guards = guards_of(home, definition.statement)
                 inner = evaluator.evaluate(definition.expression, home)
                 for index in definition.path:
                     inner = operators.project(evaluator, inner, index)
@@ -254,41 +235,7 @@ def _assigned(
         found = [one for one in found if not isinstance(one.value, v.KnownValue)]
         found.append(Alternative(v.Unknown(f"self.{name}, which is counted", is_neutral=True)))
     real = [one for one in found if not (isinstance(one.value, v.KnownValue) and one.value.value is None)]
-    return _with_method_stores(evaluator, real or found, value, name, item, frame)
-
-
-def _with_method_stores(
-    evaluator: Evaluator,
-    found: list[Alternative],
-    value: v.Instance,
-    name: str,
-    item: Alternative,
-    frame: Frame,
-) -> list[Alternative]:
-    """`self.agents.append(Agent())` and `self.table[key] = value` fill what the constructor left empty."""
-    if not any(isinstance(one.value, v.Sequence | v.Mapping) for one in found):
-        return found
-    added: list[tuple[str | None, ast.expr, Frame]] = []
-    for info in evaluator.classes.own(value.info):
-        for method in info.methods.values():
-            for _, key, expression in stores_in(method.node).get(f"self.{name}", ()):
-                shown = literal(key) if key is not None else None
-                text = shown if isinstance(shown, str) else None
-                added.append((text, expression, _frame_of_method(evaluator, item, value, method, frame)))
-    result = []
-    for one in found:
-        if isinstance(one.value, v.Sequence) and added and len({id(home) for *_, home in added}) == 1:
-            elements = (*one.value.elements, *(expression for _, expression, _ in added))
-            one = replace(one, value=v.Sequence(elements, added[0][2], is_unordered=True))
-        elif isinstance(one.value, v.Mapping) and added:
-            items = dict(one.value.items)
-            for text, expression, home in added:
-                items[text or "an item"] = v.Binding(expression, home)
-            one = replace(one, value=v.Mapping(items, one.value.is_open))
-        elif isinstance(one.value, v.Sequence) and added:
-            one = Alternative(v.Unknown(f"self.{name}, which several methods fill"))
-        result.append(one)
-    return result
+    return real or found
 
 
 def _frame_of_method(

@@ -13,7 +13,7 @@ from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministi
 from gapfloor.audit.interpreter.operators import combine
 from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import FunctionInfo, last_name
+from gapfloor.audit.reading.index import FunctionInfo, kept_on_node, last_name
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -86,17 +86,11 @@ def bind(
         *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
         *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
     ]
+    is_unread = is_starred or _is_configurable(function)
     for name, default in defaults:
         if name not in frame.bindings and default is not None:
             # Behind an argument list that cannot be read, a default may be overridden.
-            is_unread = is_starred or is_configurable(function)
             frame.bindings[name] = v.Binding(None, None) if is_unread else v.Binding(default, home, True)
-            for settings in (
-                _spread_settings(evaluator, call, caller) if is_unread and call is not None else ()
-            ):
-                if evaluator.options.in_files((name,), caller.chain()[0].module):
-                    stated = ast.copy_location(ast.Attribute(settings, name, ast.Load()), settings)
-                    frame.bindings[name] = v.Binding(stated, caller)
     if arguments.kwarg is not None and (call is not None or extra):
         node = ast.copy_location(ast.Name(arguments.kwarg.arg, ast.Load()), arguments.kwarg)
         frame.bindings[arguments.kwarg.arg] = v.Binding(node, frame)
@@ -104,24 +98,10 @@ def bind(
     return frame
 
 
-def _spread_settings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[ast.expr]:
-    """What a call spreads by `**` that was read from a configuration file: `Agent(**config)`."""
-    spread = [item.value for item in call.keywords if item.arg is None]
-    return [
-        one
-        for one in spread
-        if any(isinstance(item.value, v.Namespace) for item in evaluator.evaluate(one, frame))
-    ]
-
-
-def is_configurable(function: FunctionInfo) -> bool:
+def _is_configurable(function: FunctionInfo) -> bool:
     """Whether a function's defaults can be set from a gin file, so that they say nothing."""
-    owner = function.owner
-    return function.has_decorator("configurable") or (
-        owner is not None
-        and function.name == "__init__"
-        and any(last_name(one) == "configurable" for one in owner.node.decorator_list)
-    )
+    of_class = function.owner.node.decorator_list if function.owner is not None else []
+    return function.has_decorator("configurable") or any(last_name(one) == "configurable" for one in of_class)
 
 
 def keyword_bindings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[tuple[str, v.Binding]]:
@@ -380,14 +360,11 @@ def _method_of(
     return tuple(found) if found else library.primitive_method(evaluator, base, call, function, frame)
 
 
+@kept_on_node
 def _without_parameters(call: ast.Call) -> ast.Call:
     """`module.apply(parameters, x)` of flax as the call `module(x)`."""
-    kept: ast.Call | None = getattr(call, "_applied", None)
-    if kept is None:
-        given = [keyword for keyword in call.keywords if keyword.arg not in ("rngs", "mutable")]
-        kept = ast.copy_location(ast.Call(call.func, call.args[1:], given), call)
-        call._applied = kept  # type: ignore[attr-defined]
-    return kept
+    given = [keyword for keyword in call.keywords if keyword.arg not in ("rngs", "mutable")]
+    return ast.copy_location(ast.Call(call.func, call.args[1:], given), call)
 
 
 def _get(evaluator: Evaluator, value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.values import Alternative, Frame
@@ -78,10 +78,10 @@ def _compare_noise(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | Non
     """A uniform draw from [0, 1) against a number that it can never, or always, pass: epsilon 0 or 1."""
     is_left = isinstance(left, v.Noise)
     noise, other = (left, right) if is_left else (right, left)
-    known, number = _plain(other)
+    number = other.value if isinstance(other, v.KnownValue) else None
     if not isinstance(noise, v.Noise) or noise.kind != "uniform" or not isinstance(noise.node, ast.Call):
         return None
-    if not known or not isinstance(number, int | float) or 0 < number < 1:
+    if not isinstance(number, int | float) or 0 < number < 1:
         return None
     is_below = isinstance(sign, ast.Lt | ast.LtE) == is_left
     if not isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
@@ -89,39 +89,18 @@ def _compare_noise(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | Non
     return (number >= 1) if is_below else (number <= 0)
 
 
-def _plain(value: v.Value) -> tuple[bool, Any]:
-    if isinstance(value, v.KnownValue):
-        return True, value.value
-    return False, None
-
-
 def _compare(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
     if isinstance(sign, ast.Is | ast.IsNot) and isinstance(right, v.KnownValue) and right.value is None:
-        if isinstance(left, v.KnownValue):
-            known, value = _plain(left)
-            answer = value is None if known else None
-        else:
-            answer = None if isinstance(left, v.Unknown) else False
-        return answer if answer is None or isinstance(sign, ast.Is) else not answer
+        if isinstance(left, v.Unknown):
+            return None
+        is_none = isinstance(left, v.KnownValue) and left.value is None
+        return is_none == isinstance(sign, ast.Is)
     if isinstance(left, v.Noise) or isinstance(right, v.Noise):
         return _compare_noise(sign, left, right)
-    left_known, left_value = _plain(left)
-    right_known, right_value = _plain(right)
-    if isinstance(sign, ast.In | ast.NotIn):
-        answer = _is_among(left_value, right, right_value) if left_known else None
-        return answer if answer is None or isinstance(sign, ast.In) else not answer
-    if not left_known or not right_known:
+    if not isinstance(left, v.KnownValue) or not isinstance(right, v.KnownValue):
         return None
+    function = _COMPARISONS.get(type(sign))
     try:
-        return bool(_COMPARISONS[type(sign)](left_value, right_value))
+        return bool(function(left.value, right.value)) if function is not None else None
     except TypeError:
         return None
-
-
-def _is_among(left: object, right: v.Value, text: object) -> bool | None:
-    """Whether a value is in a list of literals, or a text in another."""
-    if isinstance(left, str) and isinstance(text, str):
-        return left in text
-    if isinstance(right, v.Sequence) and all(isinstance(item, ast.Constant) for item in right.elements):
-        return left in [item.value for item in right.elements if isinstance(item, ast.Constant)]
-    return None

@@ -18,9 +18,9 @@ from gapfloor.audit.interpreter.classes import Classes
 from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.interpreter.reaching_definitions import (
     Assignment,
-    branch_path,
     conditions,
     definitions_in,
+    guards_of,
     operation_of,
     reaching,
 )
@@ -128,6 +128,10 @@ class Evaluator:
         known, used = self.truth(guard.test, guard.frame)
         return known is not None and known != guard.holds and all(item.origin != "option" for item in used)
 
+    def never_runs(self, node: ast.AST, frame: Frame) -> bool:
+        """Whether a condition around `node` cannot hold."""
+        return any(self.is_ruled_out(guard) for guard in guards_of(frame, node))
+
     def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
         """Whether a condition holds (options at their defaults), and the constants that say so."""
         if test not in frame.truths:
@@ -223,10 +227,7 @@ class Evaluator:
         found: list[Alternative] = []
         for node in own_nodes(function.node):
             if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
-                guards = [
-                    v.Guard(test, holds, frame)
-                    for test, holds in conditions(frame.module, node, function.node, None)
-                ]
+                guards = guards_of(frame, node)
                 refused = [guard for guard in guards if self.is_ruled_out(guard)]
                 inner = [item.under(*guards) for item in self.evaluate(node.value, frame)]
                 # An action that a flag keeps out shows where the rule comes from; anything else is not wanted.
@@ -272,10 +273,7 @@ class Evaluator:
         return [v.Guard(tests[0][0], not tests[0][1], frame)]
 
     def _defined_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Alternative]:
-        guards = [
-            v.Guard(test, holds, frame)
-            for test, holds in conditions(frame.module, definition.statement, frame.scope, use)
-        ]
+        guards = guards_of(frame, definition.statement, use)
         node, path = definition.expression, definition.path
         if definition.kind == "definition":
             assert node is not None
@@ -382,17 +380,3 @@ def parameters(node: ast.AST) -> list[ast.arg]:
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return [*named, *(extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)]
-
-
-def guards_of(frame: Frame, node: ast.AST) -> list[v.Guard]:
-    """The conditions under which `node` runs inside its frame."""
-    return [v.Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, None)]
-
-
-def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:
-    """The loops around `node` in its frame, outermost first."""
-    return [
-        one
-        for one, branch in branch_path(frame.module, node, frame.scope)
-        if branch == "body" and isinstance(one, ast.For | ast.While | ast.AsyncFor)
-    ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import is_deterministic_function
 from gapfloor.audit.interpreter.options import is_missing, literal
-from gapfloor.audit.interpreter.reaching_definitions import branch_path, conditions, stores_in
+from gapfloor.audit.interpreter.reaching_definitions import branch_path, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, describe
 from gapfloor.audit.reading.index import last_name, own_nodes
 
@@ -406,9 +406,7 @@ def _stored(
             plain.append(item)
     if not plain:
         return result
-    guards = [
-        v.Guard(test, holds, frame) for test, holds in conditions(frame.module, statement, frame.scope, None)
-    ]
+    guards = guards_of(frame, statement)
     if key is not None and evaluator.truth(key, frame)[0] is None and is_random(evaluator, key, frame):
         guards.append(v.Guard(key, True, frame))
     stored = [one.under(*guards) for one in evaluator.evaluate(expression, frame)]

@@ -107,9 +107,6 @@ class OptionTable:
 
     def find(self, name: str, module: ModuleInfo | None) -> OptionEntry | None:
         """The setting called `name`: the one of `module`, else the only one, else one all of whose kin agree."""
-        given = self.given_entry(name)
-        if given is not None:
-            return given
         entries = self._entries.get(_normal(name), [])
         here = [entry for entry in entries if entry.module is module]
         for group in (here, entries):

@@ -10,7 +10,8 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass
 
-from gapfloor.audit.reading.index import ModuleInfo, dotted_name, last_name, own_nodes
+from gapfloor.audit.interpreter.values import Frame, Guard
+from gapfloor.audit.reading.index import ModuleInfo, dotted_name, kept_on_node, last_name, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
 _LEAVING = ast.Return | ast.Raise | ast.Break | ast.Continue
@@ -96,31 +97,26 @@ def _unpack(
     return []
 
 
+@kept_on_node
 def operation_of(statement: ast.AugAssign) -> ast.BinOp:
     """`a += b` as the operation `a + b`."""
-    kept: ast.BinOp | None = getattr(statement, "_operation", None)
-    if kept is None:
-        kept = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
-        statement._operation = kept  # type: ignore[attr-defined]
-    return kept
+    return ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
 
 
+@kept_on_node
 def stores_in(scope: ast.AST) -> dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr]]]:
     """The statements of a scope that put something into a name or attribute: (statement, key, what is put in)."""
-    kept: dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr]]] | None = getattr(scope, "_stores", None)
-    if kept is None:
-        kept = defaultdict(list)
-        for node in own_nodes(scope):
-            if isinstance(node, ast.Assign | ast.AugAssign):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Subscript):
-                        value = node.value if isinstance(node, ast.Assign) else operation_of(node)
-                        kept[dotted_name(target.value)].append((node, target.slice, value))
-            elif isinstance(node, ast.Call) and last_name(node.func) in _FILLING and node.args:
-                holder = node.func.value if isinstance(node.func, ast.Attribute) else node.func
-                kept[dotted_name(holder)].append((node, None, node.args[-1]))
-        scope._stores = kept  # type: ignore[attr-defined]
-    return kept
+    found: dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr]]] = defaultdict(list)
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Subscript):
+                    value = node.value if isinstance(node, ast.Assign) else operation_of(node)
+                    found[dotted_name(target.value)].append((node, target.slice, value))
+        elif isinstance(node, ast.Call) and last_name(node.func) in _FILLING and node.args:
+            holder = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+            found[dotted_name(holder)].append((node, None, node.args[-1]))
+    return found
 
 
 def branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.AST, str]]:
@@ -259,6 +255,17 @@ def conditions(
         ),
         *_survived(module, node, scope),
     ]
+
+
+def guards_of(frame: Frame, node: ast.AST, use: ast.AST | None = None) -> list[Guard]:
+    """The conditions under which `node` runs inside its frame, without those that `use` shares with it."""
+    return [Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, use)]
+
+
+def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:
+    """The loops around `node` in its frame, outermost first."""
+    path = branch_path(frame.module, node, frame.scope)
+    return [one for one, branch in path if branch == "body" and isinstance(one, _LOOPS)]
 
 
 def _survived(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.expr, bool]]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import may_enter
-from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of, loops_around
+from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import words
-from gapfloor.audit.interpreter.reaching_definitions import conditions, stores_in
+from gapfloor.audit.interpreter.reaching_definitions import conditions, loops_around, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
@@ -51,6 +51,11 @@ _FLAGS = re.compile(
 )
 _OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
 _RESETS = words("resetting")
+_KEEPING = re.compile(
+    r"append|extend|add|mean|average|sum|std|median|print|log|write|scalar|record|info|dump|update|store|push|put|insert|"
+    r"array|stack|concat|save|report|scan|loop|evaluate",
+    re.IGNORECASE,
+)
 _RETURN = re.compile(
     r"reward|return|score|^rews?$|^rets?$|^r$|^ep_?r|success|fitness|result|metric|episode_info|^infos?$"
 )
@@ -105,24 +110,6 @@ def stores(node: ast.AST) -> bool:
     )
 
 
-def collects(nodes: tuple[ast.AST, ...]) -> bool:
-    """Whether both what is seen and what is done are kept in lists or arrays: an evaluation keeps rewards alone."""
-    kept = set()
-    for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ("append", "extend", "add"):
-                kept.add(last_name(node.func.value))
-                if isinstance(node.func.value, ast.Subscript) and isinstance(
-                    node.func.value.slice, ast.Constant
-                ):
-                    kept.add(str(node.func.value.slice.value))
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript):
-                    kept.add(last_name(target.value))
-    return any(map(_SEEN.search, kept)) and any(map(_DONE.search, kept))
-
-
 class Updates:
     """Answers whether weights are updated in a region of a frame: yes, maybe or no."""
 
@@ -172,7 +159,7 @@ class Updates:
         handed = [one for one in given if last_name(one) in self.names]
         if not (is_direct_update(call) or name in self.names or handed or is_named or is_object):
             return "no"
-        if any(self.evaluator.is_ruled_out(guard) for guard in guards_of(frame, call)):
+        if self.evaluator.never_runs(call, frame):
             return "no"
         if is_direct_update(call):
             return "yes"
@@ -237,7 +224,7 @@ def decide_role(updates: Updates, play: Play) -> Role:
     around = _episode_nodes(play, home, loop)
     loops = loops_around(frame, site.call)
     inner = own_nodes(loops[-1]) if loops else ()
-    keeps = any(stores(node) for node in around) or collects(tuple(around))
+    keeps = any(stores(node) for node in around)
     says = [name for name in names if EVALUATING.search(name) and not re.search(r"^train|^main", name)]
     flags = [flag for one in [*chain[1:]] for flag in given_flags(updates.evaluator, one)]
     flags += _call_flags(play)
@@ -284,7 +271,6 @@ def _learning_loop(updates: Updates, play: Play) -> tuple[ast.AST | None, Frame 
     for position in range(len(chain) - 1, -1, -1):
         here = chain[position]
         inner = play.site.call if here is play.frame else chain[position + 1].call
-        inner = getattr(inner, "_handed", inner)
         regions = [*reversed(loops_around(here, inner))] if inner is not None else []
         if here.is_handed and here.function is not None and here is not chain[0]:
             regions.append(here.scope)  # a worker or the body of `scan` runs again and again
@@ -321,8 +307,6 @@ def _is_fresh(play: Play, home: Frame | None, loop: ast.AST | None) -> tuple[boo
         if resets:
             # A reset under a condition may not happen.
             return True, any(not _further_conditions(here, node, inner or here.scope) for node in resets)
-        if any(_makes(node, receiver) for node in own_nodes(here.scope)):
-            return True, True
     if play.frame is not home or loop is None:
         return False, False
     # In the loop's own body: the environment is reset before a loop of its own that learns nothing.
@@ -369,14 +353,6 @@ def _resets(node: ast.AST, receiver: str) -> bool:
     )
 
 
-def _makes(node: ast.AST, receiver: str) -> bool:
-    return (
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and any(isinstance(one, ast.Name) and one.id == receiver for one in node.targets)
-    )
-
-
 def _episode_nodes(play: Play, home: Frame | None, loop: ast.AST | None) -> list[ast.AST]:
     """The nodes that run with a step: its loop, and what the frames between it and the learning loop do."""
     chain = play.frame.chain()
@@ -394,16 +370,12 @@ def _episode_nodes(play: Play, home: Frame | None, loop: ast.AST | None) -> list
 
 
 def _reports(play: Play) -> bool:
-    """Whether anything on the way to a step keeps, sums or gives back what episodes return."""
+    """Whether anything on the way to a step sums, keeps, prints or gives back what episodes return."""
     for frame in play.frame.chain():
         for node in own_nodes(frame.scope):
-            if isinstance(node, ast.AugAssign | ast.Return | ast.Yield):
-                used: ast.AST | None = node.value if not isinstance(node, ast.AugAssign) else node.target
-            elif isinstance(node, ast.Call) and last_name(node.func) not in ("step", "zip", "render"):
-                used = node
-            else:
-                continue
-            if used is not None and any(map(_RETURN.search, map(str.lower, names_in(used)))):
+            is_kept = isinstance(node, ast.AugAssign | ast.Return | ast.Yield | ast.BinOp)
+            is_kept = is_kept or (isinstance(node, ast.Call) and bool(_KEEPING.search(last_name(node.func))))
+            if is_kept and any(map(_RETURN.search, map(str.lower, names_in(node)))):
                 return True
     return False
 

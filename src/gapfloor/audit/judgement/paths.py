@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
+from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import LoopFact, find_actor, words
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
@@ -263,12 +263,11 @@ class PathFinder:
             if True in values and level.kind == "none" and not is_own:
                 # A script that trains on an environment of another name may have nothing to do with this one.
                 return None, False, first
-            if len(values) == 1 and None not in values:
-                return answers[0][0], all(proved for _, proved, _ in answers), answers[0][2]
             known = [one for one in answers if one[0] is not None]
-            if known and len({one[0] for one in known}) == 1:
-                return known[0][0], False, known[0][2]
-            if {True, False} <= values and item.role.home is None:
+            if known and len(values - {None}) == 1:
+                is_proved = len(known) == len(answers) and all(proved for _, proved, _ in answers)
+                return known[0][0], is_proved, known[0][2]
+            if known and item.role.home is None:
                 return None, False, first
         ours = {(id(one.call), id(one.frame)) for one in item.environments}
         for other in rollouts:
@@ -278,10 +277,10 @@ class PathFinder:
         for other in rollouts:
             theirs = other.play.site.receiver
             is_near = other.play.frame is item.play.frame or isinstance(receiver, ast.Attribute)
-            if receiver is not None and theirs is not None and is_near:
-                if ast.dump(receiver) == ast.dump(theirs):
-                    return False, False, None  # the same object, by its name
+            if receiver is None or theirs is None or not is_near:
                 continue
+            if ast.dump(receiver) == ast.dump(theirs):
+                return False, False, None  # the same object, by its name
         return None, False, first
 
     def _unflagged(self, item: Judged, rollouts: list[Judged], *, in_loop: bool) -> tuple[str, bool]:
@@ -289,7 +288,6 @@ class PathFinder:
         if in_loop:
             return "training-rollout", True
         ours = item.finding.primitives
-        rollouts = [other for other in rollouts if not self._is_off(other.play)]
         nodes = {id(one.node) for one in ours}
         sharing = [other for other in rollouts if nodes & {id(one.node) for one in other.finding.primitives}]
         if sharing:
@@ -309,17 +307,6 @@ class PathFinder:
                 False,
             )  # the evaluation acts otherwise than training does, or would do
         return "unresolved", False
-
-    def _is_off(self, play: Play) -> bool:
-        """Whether a play needs a setting that is off by default, such as collecting data with a trained agent."""
-        frames = play.frame.chain()
-        below = [*(frame.call for frame in frames[1:]), play.site.call]
-        guards = [
-            guard
-            for frame, call in zip(frames, below, strict=True)
-            for guard in (guards_of(frame, call) if call is not None else ())
-        ]
-        return any(self.evaluator.truth(guard.test, guard.frame)[0] == (not guard.holds) for guard in guards)
 
     def _evidence(self, item: Judged, level: PlayedLevels | None) -> tuple[Mark, ...]:
         play = item.play

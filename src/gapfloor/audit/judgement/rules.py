@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
+from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.reading.index import names_in, own_nodes, plain_names_in
 
@@ -282,7 +282,7 @@ def _threshold(evaluator: Evaluator, guard: v.Guard) -> tuple[str, tuple[Mark, .
         if isinstance(value, v.Callable):
             inner = evaluator.bound_frame(value.function, call, guard.frame, value.receiver, value.parent)
             for node in own_nodes(inner.scope):
-                is_open = not any(evaluator.is_ruled_out(one) for one in guards_of(inner, node))
+                is_open = not evaluator.never_runs(node, inner)
                 if isinstance(node, ast.Compare) and is_open and operators.is_random(evaluator, node, inner):
                     return _threshold(evaluator, v.Guard(node, True, inner))
     return "unresolved", (), False

@@ -10,10 +10,18 @@ from dataclasses import dataclass
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
+from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.interpreter.values import Alternative, Frame
-from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
+from gapfloor.audit.reading.index import (
+    ClassInfo,
+    FunctionInfo,
+    ModuleInfo,
+    kept_on_node,
+    last_name,
+    names_in,
+    own_nodes,
+)
 
 MOST_CHAINS = 40
 MOST_EXPANSIONS = 300
@@ -224,7 +232,7 @@ class SiteFinder:
                 return
             frames = entered[:4]
         for frame in frames:
-            if any(evaluator.is_ruled_out(guard) for guard in guards_of(frame, site.call)):
+            if evaluator.never_runs(site.call, frame):
                 continue
             play = self._at(site, frame, module.path, _is_reached(module, first, chain))
             if play is not None:
@@ -233,7 +241,7 @@ class SiteFinder:
     def _enter_call(self, place: _Place, target: FunctionInfo, frame: Frame) -> list[Frame]:
         """The frames of `target` that a call enters; none if it surely means something else."""
         evaluator = self.evaluator
-        if any(evaluator.is_ruled_out(guard) for guard in guards_of(frame, place.call)):
+        if evaluator.never_runs(place.call, frame):
             return []
         node = place.handed if place.handed is not None else place.call.func
         if isinstance(node, ast.Attribute) and node.attr == "remote":
@@ -344,18 +352,14 @@ def _is_passed_on(action: ast.expr, frame: Frame, *, is_known: bool) -> bool:
     return bool(names) and names <= own and not names & frame.bindings.keys()
 
 
+@kept_on_node
 def _handed_call(call: ast.Call) -> ast.Call | None:
     """The arguments with which a library calls a function that it was given, where the text says so."""
-    kept: ast.Call | None = getattr(call, "_handed", None)
-    if kept is not None:
-        return kept
-    if last_name(call.func) in ("Process", "Thread", "submit", "apply_async"):
-        given = next((item.value for item in call.keywords if item.arg == "args"), None)
-        if isinstance(given, ast.Tuple | ast.List):
-            kept = ast.copy_location(ast.Call(call.func, list(given.elts), []), call)
-            call._handed = kept  # type: ignore[attr-defined]
-            return kept
-    return None
+    given = next((item.value for item in call.keywords if item.arg == "args"), None)
+    is_known = last_name(call.func) in ("Process", "Thread", "submit", "apply_async")
+    if not is_known or not isinstance(given, ast.Tuple | ast.List):
+        return None
+    return ast.copy_location(ast.Call(call.func, list(given.elts), []), call)
 
 
 def _function_of(module: ModuleInfo, node: ast.AST) -> FunctionInfo | None:

@@ -49,20 +49,15 @@ def parse_entry(command: str) -> Entry:
         )
     given: dict[str, Any] = {}
     files = [word.partition("=")[2] or word for word in rest if word.endswith(SETTINGS_ENDINGS)]
-    position = 0
-    while position < len(rest):
-        word = rest[position]
-        position += 1
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            follows = position < len(rest) and not re.match(r"--|[\w.]+=", rest[position])
-            if not equals and follows:
-                value = rest[position]
-                position += 1
-            _note(given, name, _value(value) if equals or follows else True)
-        elif "=" in word:
-            name, _, value = word.partition("=")
-            _note(given, name.lstrip("+~"), _value(value))
+    for word, following in zip(rest, [*rest[1:], "--"], strict=True):
+        name, equals, value = word.partition("=")
+        if equals or word.startswith("--"):
+            # `--name value`, unless an option or a setting follows: then it is a switch.
+            is_switch = not equals and re.match(r"--|[\w.]+=", following)
+            name = name.lstrip("-+~")
+            given[name] = given[name.rsplit(".", 1)[-1]] = (
+                True if is_switch else _value(value if equals else following)
+            )
     return Entry(script=script, given=given, files=tuple(files))
 
 
@@ -73,12 +68,6 @@ def _script_of(words: list[str]) -> tuple[str | None, list[str]]:
         if word.endswith((".py", ".ipynb")):
             return word, words[position + 1 :]
     return None, []
-
-
-def _note(given: dict[str, Any], name: str, value: Any) -> None:
-    given[name] = value
-    if "." in name:
-        given[name.rsplit(".", 1)[-1]] = value
 
 
 def _value(text: str) -> Any:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.parsing import child_nodes, parse_source
@@ -243,24 +244,35 @@ def names_in(node: ast.AST) -> set[str]:
     return found
 
 
+Node = TypeVar("Node", bound=ast.AST)
+Said = TypeVar("Said")
+
+
+def kept_on_node(function: Callable[[Node], Said]) -> Callable[[Node], Said]:
+    """Remember what a function says of a node on the node itself: it lives exactly as long as the tree."""
+    name = f"_{function.__name__}"
+
+    @wraps(function)
+    def remembered(node: Node) -> Said:
+        kept = node.__dict__
+        if name not in kept:
+            kept[name] = function(node)
+        said: Said = kept[name]
+        return said
+
+    return remembered
+
+
+@kept_on_node
 def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a scope in the order of the text, without the bodies of functions and classes inside it."""
-    # Kept on the node itself: it lives exactly as long as the tree, and scopes are walked thousands of times.
-    kept: tuple[ast.AST, ...] | None = getattr(scope, "_own_nodes", None)
-    if kept is None:
-        kept = tuple(_walk_own(scope))
-        scope._own_nodes = kept  # type: ignore[attr-defined]
-    return kept
+    return tuple(_walk_own(scope))
 
 
+@kept_on_node
 def plain_names_in(node: ast.AST) -> frozenset[str]:
     """Every plain name inside `node`, without the names of attributes."""
-    # Kept on the node as above: a function with hundreds of calls is asked about once per call.
-    kept: frozenset[str] | None = getattr(node, "_plain_names", None)
-    if kept is None:
-        kept = frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
-        node._plain_names = kept  # type: ignore[attr-defined]
-    return kept
+    return frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
 
 
 def _walk_own(scope: ast.AST) -> Iterator[ast.AST]:

@@ -10,12 +10,14 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError
+from gapfloor.escape import escape_markdown, markdown_code
 from gapfloor.leftovers import temporary_folder
+from gapfloor.tables.readable import ReportResult
 
 #: Share of steps that must agree before a rule is called observed.
 _AGREEMENT = 0.95
@@ -45,9 +47,11 @@ class ObservedPath:
     """The lines that called the stepping one, the nearest first."""
 
 
-@dataclass(frozen=True)
-class TraceResult:
+@dataclass(frozen=True, repr=False)
+class TraceResult(ReportResult):
     """Everything that was observed in one run of a command."""
+
+    row_names = ("paths",)
 
     command: tuple[str, ...]
     exit_code: int
@@ -55,6 +59,44 @@ class TraceResult:
     n_updates: int
     unseen: tuple[str, ...]
     """What the hooks could not watch."""
+
+    @property
+    def failure(self) -> str:  # type: ignore[override]
+        """How the command ended, unless it ended well."""
+        words = f"The command ended with exit code {self.exit_code}; the report may be incomplete."
+        return words if self.exit_code else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `gapfloor audit trace --json`."""
+        return {"schema": "gapfloor-audit-trace/2"} | asdict(self)
+
+    def __repr__(self) -> str:
+        lines = [f"# Observed: {markdown_code(' '.join(self.command))}", ""]
+        if self.paths:
+            lines += [
+                "| line | environment | observed rule | in-loop | steps | episodes | policy versions |",
+                "|---|---|---|---|---|---|---|",
+            ]
+        else:
+            lines += ["No environment step was observed.", ""]
+        for path in self.paths:
+            line = escape_markdown(f"{path.file}:{path.line} ({path.function})")
+            lines.append(
+                f"| {line} | {escape_markdown(path.environment)} | **{path.rule}** | "
+                f"{'yes' if path.in_loop else 'no'} | {path.n_steps} | {path.n_episodes} | {path.n_policy_versions} |"
+            )
+        for path in self.paths:
+            lines += ["", escape_markdown(f"{path.file}:{path.line}")]
+            evidence = path.evidence or ("no draw and no maximum equals the actions",)
+            lines += [f"- {escape_markdown(text)}" for text in evidence]
+            if path.n_random:
+                lines.append(f"- {path.n_random} of {path.n_steps} actions were drawn without the policy")
+            if path.called_from:
+                lines.append(f"- called from {escape_markdown(', '.join(path.called_from))}")
+        lines += ["", f"Optimiser steps: {self.n_updates}."]
+        if self.unseen:
+            lines.append("Not seen: " + escape_markdown("; ".join(self.unseen)) + ".")
+        return "\n".join(lines) + "\n"
 
 
 def trace(command: list[str], *, most_steps: int | None = None) -> TraceResult:
