@@ -39,9 +39,9 @@ def evaluate(
 
     Args:
         policies: One or more policies, the runs of one agent: a checkpoint or the folder of a run, a file of another
-            library (sb3:model.zip, cleanrl:, statedict:, onnx:), a file on the Hugging Face Hub
-            (hf:OWNER/NAME) or package.module:factory. In Python also an object: a callable from observations to logits,
-            a torch module, a model of Stable-Baselines3.
+            library (sb3:model.zip, cleanrl:, statedict:, onnx:), a file on the Hugging Face Hub (hf:OWNER/NAME),
+            package.module:factory, or acting:package.module:Class for what only returns actions. In Python also an
+            object: a callable from observations to logits, a torch module, a model of Stable-Baselines3.
         game: The game to evaluate on: a name of ProcGen, gym:ID, envpool:ID or package.module:make.
         rules: How actions are chosen: sampled, greedy, merged, epsilon:E, temperature:T; own for a policy that only
             returns actions.
