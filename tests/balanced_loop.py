@@ -31,7 +31,7 @@ def play_plainly(
     batch = batch or n
     actor.resize(batch)
     quota = design.burn_in + design.episodes // n
-    expected = {(e.slot, e.index): (p, e.level_seed) for p, e in enumerate(play.schedule)}
+    expected = {(slot, index): (place, level) for place, (slot, index, level) in enumerate(play.schedule)}
     outcomes: dict[int, EpisodeOutcome] = {}
     index = np.zeros(n, dtype=np.int64)
     streams = [episode_stream(play.spec.stream_name, slot=slot, index=0) for slot in range(n)]

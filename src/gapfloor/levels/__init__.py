@@ -2,12 +2,11 @@
 
 from gapfloor.levels.draws import draw_levels
 from gapfloor.levels.level_set import LevelSet, check_disjoint
-from gapfloor.levels.schedule import Schedule, ScheduledEpisode, census_schedule, drawn_schedule
+from gapfloor.levels.schedule import Schedule, census_schedule, drawn_schedule
 
 __all__ = [
     "LevelSet",
     "Schedule",
-    "ScheduledEpisode",
     "census_schedule",
     "check_disjoint",
     "draw_levels",

@@ -23,15 +23,6 @@ MOST_CENSUS_EPISODES = 1_000_000
 
 
 @dataclass(frozen=True)
-class ScheduledEpisode:
-    """One counted episode: the `index`-th episode of `slot`, on level `level_seed`."""
-
-    slot: int
-    index: int
-    level_seed: int
-
-
-@dataclass(frozen=True)
 class Schedule:
     """The counted episodes of a cell, in the order (slot, index)."""
 
@@ -42,11 +33,8 @@ class Schedule:
     def __len__(self) -> int:
         return len(self.slot)
 
-    def __iter__(self) -> Iterator[ScheduledEpisode]:
-        for slot, index, level in zip(
-            self.slot.tolist(), self.index.tolist(), self.level_seed.tolist(), strict=True
-        ):
-            yield ScheduledEpisode(slot, index, level)
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        return zip(self.slot.tolist(), self.index.tolist(), self.level_seed.tolist(), strict=True)
 
 
 def drawn_schedule(levels: LevelSet, *, draw: int, slots: int, episodes: int, burn_in: int) -> Schedule:

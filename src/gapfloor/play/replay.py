@@ -286,7 +286,7 @@ def play_again(
     spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], *, watcher: _Watcher | None = None
 ) -> list[tuple[float, int]]:
     """Play episodes of one cell again; the return and the length of each. `policy` is None for a plain reference."""
-    places = {(each.slot, each.index, each.level_seed): place for place, each in enumerate(spec.schedule())}
+    places = {row: place for place, row in enumerate(spec.schedule())}
     try:
         wanted = [places[each.slot, each.index, each.level_seed] for each in episodes]
     except KeyError:
