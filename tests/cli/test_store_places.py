@@ -57,6 +57,7 @@ def test_a_folder_whose_name_is_not_utf_8_is_refused_before_play():
         ["evaluate", "x:y", "--game", "starpilot", "--rules", "sampled"],
         ["train", "starpilot"],
         ["calibrate", "starpilot"],
+        ["levels", "bigfish"],
         ["study", "run", "studies/demo.toml"],
         ["study", "status", "studies/demo.toml"],
     ],
@@ -83,7 +84,6 @@ def test_every_command_refuses_a_place_that_cannot_be_a_store_before_anything_is
     [
         ["analyse", "nothing.csv"],
         ["compare", "nothing.csv", "--agents", "a,b"],
-        ["levels", "bigfish"],
         ["report", "nothing.csv"],
     ],
     ids=lambda command: command[0],
