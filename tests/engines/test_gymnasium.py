@@ -169,9 +169,6 @@ class TestObservations:
         assert rows["inner/1"][1].tolist() == [1, 4]
         assert rows["where"].shape == (2, 4)
 
-    def test_texts_can_be_left_out(self):
-        assert "words" not in engine_of("mixed", text=False).observe()[0]
-
     def test_actions_that_start_elsewhere_are_counted_from_zero(self):
         engine = engine_of("mixed")
         assert engine.n_actions == 3

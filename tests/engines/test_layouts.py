@@ -3,8 +3,14 @@
 import pytest
 from tests.engines.procgen_state import objects
 
-from gapfloor.engines.layouts import LATER, SCREEN, Layouts, fixed_sequences, random_sequences
-from gapfloor.engines.level_comparison import compare_levels
+from gapfloor.engines.level_comparison import (
+    LATER,
+    SCREEN,
+    Layouts,
+    compare_levels,
+    fixed_sequences,
+    random_sequences,
+)
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, make_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet

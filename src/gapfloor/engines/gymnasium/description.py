@@ -65,7 +65,7 @@ def describe(recipe: Recipe) -> Description:
     env = make_env(recipe)
     _refuse_other_interface(env, recipe)
     form = action_form(env.action_space, game=recipe.game)
-    layout = layout_of(env.observation_space, with_text=recipe.own("text") is not False)
+    layout = layout_of(env.observation_space)
     names, noop, words = _actions(env, recipe, form)
     metadata = getattr(env, "metadata", None) or {}
     facts = _masks(env, _first_info(env, recipe), recipe)

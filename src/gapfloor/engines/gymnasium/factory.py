@@ -6,12 +6,11 @@ no-op, its observations) is found out in `gapfloor.engines.gymnasium.description
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,7 @@ from gapfloor.users_code import named_callable, parameters_of
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
 OWN_OPTIONS = (
-    "noop", "wrapper", "text", "max_episode_steps", "masks", "score", "level_in",
+    "noop", "wrapper", "max_episode_steps", "masks", "score", "level_in",
 )  # fmt: skip
 
 #: Start of an environment's name -> the package whose import registers it.
@@ -105,15 +104,21 @@ def make_env(recipe: Recipe, *, level: int = 0, render_mode: str | None = None) 
         from gapfloor.engines.envpool import PoolEnvironment
 
         return PoolEnvironment(recipe)
-    with _as_users_error(recipe.game, "cannot be made"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about old versions of environments: the name was the user's choice
-        if recipe.is_factory:
-            env = _call_factory(recipe, arguments, render_mode)
-        else:
-            env = _make_id(recipe, arguments, render_mode)
-        for wrapper in filter(None, str(recipe.own("wrapper") or "").split(",")):
-            env = named_object(wrapper, what="wrapper")(env)
-        return env
+    make = _call_factory if recipe.is_factory else _make_id
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # about old versions of environments: the name was the user's choice
+            env = make(recipe, arguments, render_mode)
+            for wrapper in filter(None, str(recipe.own("wrapper") or "").split(",")):
+                env = named_object(wrapper, what="wrapper")(env)
+            return env
+    except GapfloorError:
+        raise
+    except Exception as error:
+        said = str(error) or f"in `{traceback.extract_tb(error.__traceback__)[-1].line}`"
+        raise UsageError(f"{recipe.game} cannot be made: {type(error).__name__}: {said}") from error
 
 
 def begin_level(recipe: Recipe, env: Any, level: int, *, render_mode: str | None) -> tuple[Any, Any, Any]:
@@ -196,15 +201,3 @@ def named_object(name: str, *, what: str) -> Any:
     if not name.partition(":")[2]:
         raise UnknownEnvironmentError(f"'{name}' does not name a {what}: write package.module:name.")
     return named_callable(name, what=what, error=UnknownEnvironmentError)
-
-
-@contextlib.contextmanager
-def _as_users_error(game: str, what: str) -> Iterator[None]:
-    """An exception of the environment's own code, as a sentence that says whose it is."""
-    try:
-        yield
-    except GapfloorError:
-        raise
-    except Exception as error:
-        said = str(error) or f"in `{traceback.extract_tb(error.__traceback__)[-1].line}`"
-        raise UsageError(f"{game} {what}: {type(error).__name__}: {said}") from error

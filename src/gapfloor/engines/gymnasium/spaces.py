@@ -1,7 +1,7 @@
 """Observations of any Gymnasium space as arrays with one row per slot.
 
 Boxes, discrete and binary spaces become one array; dictionaries and tuples become a dict of arrays, nested ones with
-their keys joined by `/`. Text (MiniGrid's mission) becomes an array of strings of a fixed width, or is left out.
+their keys joined by `/`. Text (MiniGrid's mission) becomes an array of strings of a fixed width.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Layout:
             if part.dtype.startswith("<U") and len(value) > int(part.dtype[2:]):
                 raise UsageError(
                     f"The text '{part.key}' has {len(value)} characters and its space allows {part.dtype[2:]}: "
-                    "leave texts out with --option text=false."
+                    "use a wrapper that leaves it out."
                 )
             array = rows if self.is_plain else rows[part.key]
             array[row] = _fitted(value, part.shape) if part.shape else value
@@ -86,17 +86,12 @@ def _fitted(value: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     return array.reshape(shape)
 
 
-def layout_of(space: Any, *, with_text: bool = True) -> Layout:
+def layout_of(space: Any) -> Layout:
     """The layout of a Gymnasium space; refuses spaces that have no fixed shape."""
-    parts = tuple(_parts(space, (), with_text))
-    if not parts:
-        raise UsageError(
-            "Nothing is left of the observation without its texts: leave out --option text=false."
-        )
-    return Layout(parts)
+    return Layout(tuple(_parts(space, ())))
 
 
-def _parts(space: Any, path: tuple[str | int, ...], with_text: bool) -> list[Part]:
+def _parts(space: Any, path: tuple[str | int, ...]) -> list[Part]:
     from gymnasium import spaces
 
     inner: Mapping[Any, Any] | None = None
@@ -105,10 +100,10 @@ def _parts(space: Any, path: tuple[str | int, ...], with_text: bool) -> list[Par
     elif isinstance(space, spaces.Tuple):
         inner = dict(enumerate(space.spaces))
     if inner is not None:
-        return [part for key, each in inner.items() for part in _parts(each, (*path, key), with_text)]
+        return [part for key, each in inner.items() for part in _parts(each, (*path, key))]
     if _is_text(space):
         width = getattr(space, "max_length", TEXT_WIDTH)
-        return [Part(path, (), f"<U{width}")] if with_text else []
+        return [Part(path, (), f"<U{width}")]
     fixed = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
     if not isinstance(space, fixed):
         where = f" at '{'/'.join(map(str, path))}'" if path else ""
