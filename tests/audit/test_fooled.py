@@ -253,9 +253,9 @@ for _ in range(10):
     assert verdict.levels["rule"] == "likely"
 
 
-def test_an_action_that_is_an_index_or_a_spread_setting_is_followed(tmp_path: Path):
+def test_an_action_that_is_an_index_is_followed(tmp_path: Path):
     agent = """
-import gym, numpy as np, torch, yaml
+import gym, numpy as np, torch
 from torch import nn
 
 
@@ -273,17 +273,15 @@ class Agent:
         return np.eye(2)[self.net(torch.as_tensor(obs)).argmax().item()]
 
 
-with open("config.yaml") as stream:
-    config = yaml.safe_load(stream)
-agent = Agent(nn.Linear(4, 2), **config)
+agent = Agent(nn.Linear(4, 2), epsilon_eval=0.001)
 env = gym.make("CartPole-v1")
 obs, done = env.reset(), False
 while not done:
     obs, reward, done, _ = env.step(agent.act(obs))
 """
-    write_files(tmp_path, {"evaluate.py": agent, "config.yaml": "epsilon_eval: 0.001\n"})
+    write_files(tmp_path, {"evaluate.py": agent})
     verdict = scan(str(tmp_path)).verdict
-    assert (verdict.rule, verdict.provenance) == ("epsilon-greedy", "config-option")
+    assert (verdict.rule, verdict.provenance) == ("epsilon-greedy", "explicit-call-site")
 
 
 def test_noise_inside_an_object_of_a_library_stays_noise(tmp_path: Path):
@@ -344,78 +342,6 @@ def test_a_table_that_is_learned_without_gradients_is_training(tmp_path: Path, m
     result = scan(str(write_files(tmp_path, {"lake.py": TABLE.replace("METHOD", method)})))
     assert result.paths == ()
     assert result.verdict.levels["provenance"] == level
-
-
-GREEDY = """
-import argparse, random
-import gym, numpy as np, torch
-from torch import nn
-
-
-class Agent:
-    def __init__(self):
-        self.network = nn.Linear(4, 2)
-        self.optimizer = torch.optim.Adam(self.network.parameters())
-
-    def act(self, obs, epsilon):
-        if random.random() > epsilon:
-            return np.argmax(self.network(obs).numpy())
-        return random.randrange(2)
-
-    def greedy(self, obs):
-        return np.argmax(self.network(obs).numpy())
-
-    def learn(self, obs):
-        self.network(obs).mean().backward()
-        self.optimizer.step()
-"""
-COLLECTS = """
-import argparse, gym
-from agent import Agent
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--collect", type=int, default=0)
-config = parser.parse_args()
-
-
-def collect(env, agent, memory):
-    obs = env.reset()
-    for _ in range(1000):
-        action = agent.greedy(obs)
-        after, reward, done, _ = env.step(action)
-        memory.add(obs, action, reward, after, done)
-        obs = after
-
-
-def train(agent, memory):
-    env = gym.make("CartPole-v1")
-    if config.collect:
-        collect(env, agent, memory)
-    obs = env.reset()
-    while True:
-        action = agent.act(obs, 0.1)
-        obs, reward, done, _ = env.step(action)
-        agent.learn(obs)
-
-
-train(Agent(), [])
-"""
-MEASURES = """
-import gym
-from agent import Agent
-
-env, agent = gym.make("CartPole-v1"), Agent()
-obs, done = env.reset(), False
-while not done:
-    obs, reward, done, _ = env.step(agent.greedy(obs))
-"""
-
-
-def test_collecting_that_is_off_by_default_is_not_the_training_rollout(tmp_path: Path):
-    files = {"agent.py": GREEDY, "train.py": COLLECTS, "evaluate.py": MEASURES}
-    verdict = scan(str(write_files(tmp_path, files))).verdict
-    assert (verdict.rule, verdict.provenance) == ("argmax", "explicit-call-site")
-    assert verdict.levels["provenance"] == "likely"
 
 
 def test_a_mean_over_several_draws_is_not_called_a_draw(tmp_path: Path):

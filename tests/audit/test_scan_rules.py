@@ -248,16 +248,6 @@ def test_another_script_that_overwrites_the_option_does_not_matter(tmp_path: Pat
     assert scanned(tmp_path, files).verdict == AuditVerdict(True, "sampled", "config-option", False)
 
 
-def test_an_attribute_computed_from_an_option_is_followed(tmp_path: Path):
-    files = frozen("action, _ = net.act(obs, deterministic=args.det)")
-    files["train.py"] = train(
-        imports="from evaluation import evaluate",
-        setup="args.det = not args.deterministic_eval",
-        evaluation="print(evaluate(args, net))",
-    )
-    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "argmax", "config-option", False)
-
-
 @pytest.mark.parametrize(
     ("settings", "verdict"),
     [

@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
-from gapfloor.audit.interpreter.reaching_definitions import conditions, guards_of
+from gapfloor.audit.interpreter.reaching_definitions import conditions, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
@@ -235,7 +235,37 @@ def _assigned(
         found = [one for one in found if not isinstance(one.value, v.KnownValue)]
         found.append(Alternative(v.Unknown(f"self.{name}, which is counted", is_neutral=True)))
     real = [one for one in found if not (isinstance(one.value, v.KnownValue) and one.value.value is None)]
-    return real or found
+    return _with_method_stores(evaluator, real or found, value, name, item, frame)
+
+
+def _with_method_stores(
+    evaluator: Evaluator,
+    found: list[Alternative],
+    value: v.Instance,
+    name: str,
+    item: Alternative,
+    frame: Frame,
+) -> list[Alternative]:
+    """`self.agents.append(Agent())` and `self.table[key] = value` fill what the constructor left empty."""
+    if not any(isinstance(one.value, v.Sequence | v.Mapping) for one in found):
+        return found
+    added = [
+        (key, expression, _frame_of_method(evaluator, item, value, method, frame))
+        for info in evaluator.classes.own(value.info)
+        for method in info.methods.values()
+        for _, key, expression in stores_in(method.node).get(f"self.{name}", ())
+    ]
+    result = []
+    for one in found:
+        held = one.value
+        if isinstance(held, v.Sequence) and len({id(home) for *_, home in added}) > 1:
+            one = Alternative(v.Unknown(f"self.{name}, which several methods fill"))
+        elif isinstance(held, v.Sequence | v.Mapping):
+            for key, expression, home in added:
+                held = operators.with_item(held, key, expression, home)
+            one = replace(one, value=held)
+        result.append(one)
+    return result
 
 
 def _frame_of_method(

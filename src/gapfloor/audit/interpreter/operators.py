@@ -394,14 +394,8 @@ def _stored(
     result: list[Alternative] = []
     plain: list[Alternative] = []
     for item in found:
-        value = item.value
-        if isinstance(value, v.Mapping):
-            name = literal(key) if key is not None else None
-            items = value.items | {name if isinstance(name, str) else "an item": v.Binding(expression, frame)}
-            result.append(replace(item, value=v.Mapping(items, value.is_open)))
-        elif isinstance(value, v.Sequence):
-            elements = (*value.elements, expression)
-            result.append(replace(item, value=v.Sequence(elements, frame, is_unordered=True)))
+        if isinstance(item.value, v.Mapping | v.Sequence):
+            result.append(replace(item, value=with_item(item.value, key, expression, frame)))
         else:
             plain.append(item)
     if not plain:
@@ -415,6 +409,17 @@ def _stored(
     # An array that was only made holds nothing yet.
     filled = [item for item in plain if not isinstance(item.value, v.Computed) or item.value.is_observed]
     return [*result, *(filled if kept else plain), *kept]
+
+
+def with_item(
+    value: v.Mapping | v.Sequence, key: ast.expr | None, expression: ast.expr, frame: Frame
+) -> v.Mapping | v.Sequence:
+    """A dictionary or list with one more item."""
+    if isinstance(value, v.Sequence):
+        return v.Sequence((*value.elements, expression), frame, is_unordered=True)
+    name = literal(key) if key is not None else None
+    name = name if isinstance(name, str) else "an item"
+    return v.Mapping(value.items | {name: v.Binding(expression, frame)}, value.is_open)
 
 
 def is_random(evaluator: Evaluator, test: ast.AST, frame: Frame) -> bool:

@@ -258,13 +258,13 @@ class PathFinder:
             return None, False, first
         if level is not None and train_sets:
             answers = [(*differ(level, other), other) for other in train_sets]
-            values = {answer for answer, _, _ in answers}
+            known = [one for one in answers if one[0] is not None]
+            said = {answer for answer, _, _ in known}
             is_own = any(other.play.script == item.play.script for other in rollouts)
-            if True in values and level.kind == "none" and not is_own:
+            if said == {True} and level.kind == "none" and not is_own:
                 # A script that trains on an environment of another name may have nothing to do with this one.
                 return None, False, first
-            known = [one for one in answers if one[0] is not None]
-            if known and len(values - {None}) == 1:
+            if len(said) == 1:
                 is_proved = len(known) == len(answers) and all(proved for _, proved, _ in answers)
                 return known[0][0], is_proved, known[0][2]
             if known and item.role.home is None:
