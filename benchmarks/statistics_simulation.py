@@ -24,8 +24,8 @@ from gapfloor.statistics.conventions import NO_PAIR
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gaps import combine_fisher
 from gapfloor.statistics.level_crossing import crossed_gap, crossed_mean, level_table
-from gapfloor.statistics.power import equivalence_unreachable, minimum_detectable_effect
-from gapfloor.statistics.welch import equivalence_p, t_interval
+from gapfloor.statistics.power import minimum_detectable_effect
+from gapfloor.statistics.welch import equivalence_p, equivalence_unreachable, t_interval
 from welch_arrays import welch
 
 #: SEM over six runs and floor SEM of the paper's eight games (sampled, held-out, 8M).

@@ -16,6 +16,22 @@ from gapfloor.records.schema import CELL_COLUMNS, EPISODE_COLUMNS, LABELS
 from gapfloor.report.tables.columns import REPORT_REGISTRIES
 from result_sections import SECTIONS
 
+#: Registry of `data/columns.toml` -> the rows that it belongs to.
+ROWS = {
+    "labels": "labels of every row",
+    "returns": "returns and floors",
+    "known": "floors that are known already",
+    "comparisons": "comparisons with a reference",
+    "gaps": "gaps",
+    "scores": "normalised scores",
+    "tested": "the other method",
+    "differences": "differences between agents or rules",
+    "compared": "two agents compared",
+    "settling": "what would settle a comparison",
+    "sensitivity": "sensitivity",
+    "multiverse": "other choices",
+}
+
 
 def number_pages() -> dict[str, str]:
     """Path below `docs` -> Markdown of a page that is wholly generated."""
@@ -29,7 +45,7 @@ def generated_columns() -> str:
         "The columns of the tables that `floor`, `evaluate`, `analyse` and `compare` print, and of further tables of a "
         "report. "
         "Names are those in CSV files; `--wide` shows the columns that a terminal leaves out.",
-        {title: registry.values() for title, registry in REGISTRIES.items()},
+        {title: REGISTRIES[name].values() for name, title in ROWS.items()},
     )
     return "\n".join((rows, _report(), _store()))
 

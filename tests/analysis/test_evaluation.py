@@ -10,7 +10,7 @@ import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.analysis.evaluation import reference_rows, summarise_evaluation
-from gapfloor.analysis.known_floors import shipped_procgen_floors
+from gapfloor.analysis.known_floors import shipped_procgen_floor
 from gapfloor.statistics.conventions import THESE_RUNS
 from small_stores import write_cell
 
@@ -109,7 +109,7 @@ def test_several_networks_are_the_units_of_a_references_error(empty_store):
 
 def test_only_the_uniform_floor_of_procgen_is_known(empty_store):
     (row, _) = reference_rows(cells=parts(fill(empty_store))["floors"], deterministic_rules=())
-    assert not shipped_procgen_floors(row)  # levels 0:5 were never published
+    assert not any(shipped_procgen_floor(row, key) for key in ("measured", "paper"))  # levels 0:5 were never published
     paper = dataclasses.replace(row, levels="1000:1100", level_set="test")
-    assert "paper" in shipped_procgen_floors(paper)
-    assert not shipped_procgen_floors(dataclasses.replace(paper, reference="constant:4"))
+    assert shipped_procgen_floor(paper, "paper")
+    assert not shipped_procgen_floor(dataclasses.replace(paper, reference="constant:4"), "paper")

@@ -147,7 +147,9 @@ def test_an_sb3_monitor_file_is_read_below_its_comment(tmp_path):
     labels = ("game=heist", "agent=ppo", "seed=1", "rule=sampled", "level_set=train")
     inputs = read_inputs(path, options=TableOptions(labels=labels))
     assert sorted(inputs.returns) == [3.0, 5.0]
-    assert (inputs.unit, inputs.first) == ("line", 3)
+    path.write_text(path.read_text().replace("3.0,10", "three,10"))
+    with pytest.raises(UsageError, match="in line 3 "):
+        read_inputs(path, options=TableOptions(labels=labels))
 
 
 def test_rliable_matrices_are_runs_by_games(tmp_path):

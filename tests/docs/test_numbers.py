@@ -10,7 +10,7 @@ import pytest
 
 from field_docs import field_docs
 from gapfloor.analysis.checkpoints import Played, TrainingCurves, analyse_sweep
-from gapfloor.analysis.result_tables import comparison_table, floor_table, gap_table, score_table
+from gapfloor.analysis.columns import comparison_table, floor_table, gap_table, score_table
 from gapfloor.levels.overlap import Leakage
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity

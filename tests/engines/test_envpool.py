@@ -187,15 +187,15 @@ def measure_cell(game):
 
 
 def test_both_engines_in_one_command_are_two_rows_and_only_procgens_is_shown_with_a_shipped_floor():
-    from gapfloor.analysis.known_floors import shipped_procgen_floors
+    from gapfloor.analysis.known_floors import shipped_procgen_floor
 
     measured = measure_floor(
         ["starpilot", "envpool:starpilot"], **{**SMALL, "train": "none", "test": "1000:1100"}
     )
     assert measured.floors[0].engine.startswith("procgen ")
     assert measured.floors[1].engine == f"envpool {engine_version()}"
-    assert shipped_procgen_floors(measured.floors[0])
-    assert not shipped_procgen_floors(measured.floors[1])
+    assert shipped_procgen_floor(measured.floors[0], "measured")
+    assert not shipped_procgen_floor(measured.floors[1], "measured")
 
 
 def test_a_cell_records_the_engine_and_the_library_that_drew_it(tmp_path):

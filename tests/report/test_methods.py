@@ -11,9 +11,8 @@ import pyarrow.parquet
 import pytest
 
 from gapfloor.plan.lock import lock_plan
-from gapfloor.report.bibliography import WORKS
 from gapfloor.report.card import build_card
-from gapfloor.report.methods import build_methods
+from gapfloor.report.methods import WORKS, build_methods
 from gapfloor.report.source import load_report_source
 from gapfloor.report.write import write_report
 from known_truth import game_rows, repeated, table

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import small_stores
-from gapfloor.analysis.episodes import Inputs, tidy
+from gapfloor.analysis.episodes import tidy
+from gapfloor.analysis.inputs import Inputs
 from gapfloor.report.provenance import floor_on_same_draws
 
 pytestmark = pytest.mark.fast

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gapfloor.statistics.crossed import crossed_difference, runs_to_settle
+from gapfloor.statistics.level_crossing import crossed_difference
+from gapfloor.statistics.power import runs_to_settle
 
 pytestmark = pytest.mark.fast
 

@@ -17,11 +17,11 @@ from gapfloor.statistics.power import (
     LEAST_FLOOR,
     PlannedComparison,
     _kept,
-    equivalence_unreachable,
     minimum_detectable_effect,
     power_of_t,
 )
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.welch import equivalence_unreachable
 
 pytestmark = pytest.mark.fast
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.checks import departures, find_problems, refuse_unknown_names
-from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
-from gapfloor.analysis.episodes import Inputs, Source, read_inputs
+from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.floor_rows import call_counts, comparisons, floor_rows
 from gapfloor.analysis.gap_rows import gap_families
 from gapfloor.analysis.grouping import StudyEpisodes, group
+from gapfloor.analysis.inputs import FLOOR_RULE, Inputs
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.results import (
     AddendumUsed,

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.grouping import MOST_AGENTS, Condition, Place, StudyEpisodes, levels_of
+from gapfloor.analysis.inputs import FLOOR_RULE, Inputs
 from gapfloor.analysis.known_floors import find_known_floor
 from gapfloor.analysis.planned_study import BOTH
 from gapfloor.analysis.results import Problem

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.errors import UsageError, nearest_names, unknown_name
 
 #: Columns that a table of episodes can have, with other names under which people keep them.
@@ -60,8 +61,6 @@ SUMMARY_ALIASES: dict[str, tuple[str, ...]] = {
 LABEL_NAMES = ("game", "mode", "budget", "agent", "seed", "rule", "level_set", "draw")
 #: Constants of a table of means: the number of runs, and whether ± is a std or a sem.
 SUMMARY_LABELS = ("n", "spread")
-#: The rule that marks the floor.
-FLOOR_RULE = "uniform"
 LEVEL_SETS = ("train", "test")
 #: What a rule is called elsewhere. It is not translated: the same word means different things in different tools.
 _RULE_HINTS = {

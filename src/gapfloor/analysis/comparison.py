@@ -24,9 +24,8 @@ from gapfloor.analysis.rows import AgentDifferenceRow, Estimate
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.crossed import crossed_difference, runs_to_settle
-from gapfloor.statistics.level_crossing import Episodes
-from gapfloor.statistics.power import POWER, minimum_detectable_effect
+from gapfloor.statistics.level_crossing import Episodes, crossed_difference
+from gapfloor.statistics.power import POWER, minimum_detectable_effect, runs_to_settle
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
 

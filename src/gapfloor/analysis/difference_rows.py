@@ -99,9 +99,7 @@ def _pair(
         agent=agent, names=(quantity, *([agent] if agent is not None else [])), unnamed=unnamed,
     )  # fmt: skip
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
-    difference = paired_difference(
-        a, b, rng=context.rng(row["seed"]), method=context.method, **context.resampling
-    )
+    difference = paired_difference(a, b, method=context.method, **context.resampling(row["seed"]))
     return RuleDifferenceRow(
         **{**row, "level_set": ""},
         rule_b=rules[1],
@@ -174,9 +172,7 @@ def _between_agents(
             mean_b=b.moments.mean,
             sem_b=b.moments.sem,
             n_runs=(a.moments.n, b.moments.n),
-            difference=difference_of_agents(
-                a, b, rng=context.rng(row["seed"]), method=context.method, **context.resampling
-            ),
+            difference=difference_of_agents(a, b, method=context.method, **context.resampling(row["seed"])),
             decision=Decision(),
             p_draw_min=min(p_draws, default=NAN),
             p_draw_max=max(p_draws, default=NAN),

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.compared import called_rows
-from gapfloor.analysis.episodes import inputs_of_cells
-from gapfloor.analysis.floor_rows import comparisons, return_row
-from gapfloor.analysis.gap_rows import gap_families
-from gapfloor.analysis.grouping import Place, ReferencePlace, RunName, RunSample, group
-from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.result_tables import (
+from gapfloor.analysis.columns import (
     comparison_table,
     floor_table,
     gap_table,
     score_table,
 )
+from gapfloor.analysis.compared import called_rows
+from gapfloor.analysis.floor_rows import comparisons, return_row
+from gapfloor.analysis.gap_rows import gap_families
+from gapfloor.analysis.grouping import Place, ReferencePlace, RunName, RunSample, group
+from gapfloor.analysis.inputs import inputs_of_cells
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.compared import Compared, in_families
 from gapfloor.analysis.grouping import Place, RunName, RunSample
+from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import CallCount, ComparisonRow, Equivalence, ReturnRow
 from gapfloor.plan.model import Method
@@ -26,13 +26,12 @@ from gapfloor.statistics.conventions import (
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison, call_family, compare_to_floor
-from gapfloor.statistics.power import equivalence_unreachable
 from gapfloor.statistics.reference_calls import (
     ReferenceTest,
     call_reference_family,
     compare_to_reference,
 )
-from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
+from gapfloor.statistics.welch import equivalence_unreachable, moments, t_interval, welch_of_moments
 from gapfloor.tables.cells import counted
 
 _WIDENED: dict[tuple[bool, bool], Literal["", "upper", "lower", "both"]] = {
@@ -122,9 +121,8 @@ class ReferenceComparison(Compared):
         return compare_to_floor(
             self.values("paper"),
             self.floor.units,
-            rng=self.context.rng(self.seed),
             margin=self.context.margin(self.floor, *self.samples),
-            **self.context.resampling,
+            **self.context.resampling(self.seed),
         )
 
     @cached_property

@@ -52,8 +52,7 @@ class GapComparison(Compared):
         return gap(
             [train.level_units for train in trains],
             [test.level_units for test in tests],
-            rng=self.context.rng(self.seed),
-            **self.context.resampling,
+            **self.context.resampling(self.seed),
         )
 
     @cached_property

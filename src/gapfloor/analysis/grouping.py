@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.episodes import LABELS, Inputs
+from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs
 from gapfloor.analysis.labels import Label, combined_codes, natural_key, stable_order
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.clustered import by_level, within_level_sample
@@ -262,7 +261,8 @@ class StudyEpisodes:
                     if first != (budget, run):
                         copies.append(RunCopy(Place(game, mode, budget), run, *first))
             found = {(copy.place.budget, copy.run) for copy in copies if copy.place[:2] == (game, mode)}
-            copies += self._near_copies(game, mode, [who for who in by_run if who not in found])
+            others = [who for who in by_run if who not in found]
+            copies += self._near_copies(game, mode, others) if len(others) > 1 else []
         return tuple(copies)
 
     def _near_copies(self, game: str, mode: str, runs: list[tuple[str, RunName]]) -> list[RunCopy]:

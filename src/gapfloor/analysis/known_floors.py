@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from gapfloor.analysis.registry_entries import folded, shipped_data, shipped_registry
 from gapfloor.analysis.rows import ReturnRow
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import LARGEST
-from gapfloor.tables.cells import Cell, empty_cell, mean_sem
-from gapfloor.tables.column import Column
-
-#: Where floors of ProcGen are known from -> their place in `data/floors.json`.
-_KNOWN = {"shipped": "measured", "paper": "paper"}
 
 
-def shipped_procgen_floors(row: ReturnRow) -> dict[str, tuple[float, float]]:
-    """Mean and standard error of the same floor in ProcGen, as the package's own data and the paper have them."""
+def shipped_procgen_floor(row: ReturnRow, key: str) -> dict[str, float] | None:
+    """The same floor in ProcGen as the package's own data (`measured`) or the paper (`paper`) have it."""
     if row.reference != "uniform" or row.engine.split(" ")[0] != "procgen":
-        return {}
-    return {
-        name: (entry["mean"], entry["sem"])
-        for name, key in _KNOWN.items()
-        for entry in shipped_data("floors.json")[key]["floors"]
-        if (entry["game"], entry["mode"], entry["levels"]) == (row.game, row.mode, row.levels)
-    }
+        return None
+    wanted = (row.game, row.mode, row.levels)
+    floors = shipped_data("floors.json")[key]["floors"]
+    return next((each for each in floors if (each["game"], each["mode"], each["levels"]) == wanted), None)
 
 
 @dataclass(frozen=True)
@@ -123,24 +114,3 @@ def parse_number(text: str) -> float:
             f"The number {text} is too large to compute with: divide all of them by one constant."
         )
     return value
-
-
-def _known(name: str) -> Callable[[ReturnRow], Cell]:
-    def cell(row: ReturnRow) -> Cell:
-        found = shipped_procgen_floors(row)
-        return mean_sem(*found[name]) if name in found else empty_cell(2)
-
-    return cell
-
-
-#: Next to a measured floor, for checking one's machine; it never replaces the measured one.
-KNOWN_COLUMNS = (
-    Column(
-        "shipped", "shipped", "The floor in the package's data for these levels, for checking your machine.",
-        _known("shipped"), align="r", csv=("shipped", "shipped_sem"),
-    ),
-    Column(
-        "paper", "paper", "The floor that the paper prints, on its own draws.", _known("paper"), align="r",
-        csv=("paper", "paper_sem"),
-    ),
-)  # fmt: skip

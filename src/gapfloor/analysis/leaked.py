@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import Place, RunSample, group
+from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Decision, Estimate, GapRow
 from gapfloor.errors import UsageError
@@ -100,10 +100,9 @@ def _rows(
         "": ((), ()), "leaked": ((), overlap.leaked), "shared": (twins, overlap.leaked),
     }  # fmt: skip
     for left_out, (no_train, no_test) in without.items():
-        trains = np.array([_mean_without(known, no_train) for known, _ in halves])
-        tests = np.array([_mean_without(held, no_test) for _, held in halves])
         parts = [split_by_leak(held, no_test) for _, held in halves]
-        floor_gap = _mean_without(floors[0], no_train) - _mean_without(floors[1], no_test)
+        trains = np.array([_mean_without(known, no_train) for known, _ in halves])
+        tests = np.array([_mean(rest) for _, rest in parts])
         gap, error = float((trains - tests).mean()), _sem(trains - tests)
         yield LeakedGap(
             **context.row(
@@ -118,7 +117,7 @@ def _rows(
             gap_sem=error,
             estimate=Estimate(value=gap, se=error, method="mean over runs"),
             decision=Decision(reason="descriptive"),
-            floor_gap=floor_gap,
+            floor_gap=_mean_without(floors[0], no_train) - _mean_without(floors[1], no_test),
             n_levels=(overlap.train.n - len(no_train), overlap.test.n - len(no_test)),
             left_out=left_out,
             test_left_out=float(np.mean([_mean(leaked) for leaked, _ in parts])),
@@ -129,9 +128,7 @@ def _rows(
 
 def _mean_without(sample: RunSample | None, left_out: Collection[int]) -> float:
     """The mean return of a sample on the levels that are left; NaN where nothing is."""
-    if sample is None:
-        return NAN
-    return _mean(split_by_leak(sample, left_out)[1]) if left_out else sample.mean
+    return NAN if sample is None else _mean(split_by_leak(sample, left_out)[1])
 
 
 def _check_covers(overlap: LevelOverlap, levels: LevelSet, sample: RunSample | None) -> None:
@@ -151,4 +148,4 @@ def _mean(returns: Floats) -> float:
 
 
 def _sem(values: Floats) -> float:
-    return sem(np.sort(values)) if values.size > 1 else NAN
+    return sem(np.sort(values))

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gapfloor.analysis.apply import plan_used, resolve_plan
-from gapfloor.analysis.column_names import FLOOR_RULE, TableOptions
+from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.floor_rows import call_counts
 from gapfloor.analysis.grouping import Place, StudyEpisodes
+from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.known_floors import StatedFloor, find_known_floor, stated_floors
 from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
 from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
@@ -57,32 +58,22 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
     study = _study(runs, mode)
     context = PlannedStudy(study, content, locked, pools=study.agents)
     own = [row for row in rows if _is_floor(row, floor)]
-    compared = []
-    problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]
-    floors: dict[tuple[str, str], StatedFloor] = {}
-    for row in runs:
-        key = (row.game, row.level_set)
-        found = floors.get(key) or _floor_of(row, own, floor, mode)
-        if found is None:
-            what = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
-            problems.append(Problem(kind="no floor", where=", ".join(key), what=what))
-            continue
-        floors[key] = found
-        compared.append((row, found))
-    origins: dict[str, list[str]] = {}
-    for (game, _), found in floors.items():
-        origins.setdefault(found.origin, []).append(game)
-    problems += [
-        Problem(kind="assumed", where=", ".join(dict.fromkeys(games)), what=origin)
-        for origin, games in origins.items()
-        if origin
-    ]
-    if not compared:
+    found = {(row.game, row.level_set): _floor_of(row.game, row.level_set, own, floor, mode) for row in runs}
+    floors = {key: each for key, each in found.items() if each is not None}
+    if not floors:
         names = ", ".join(dict.fromkeys(row.game for row in runs))
         raise UsageError(
             f"There is no floor to compare with: no rows are named random or uniform, and no floor of {names} ships "
             "with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its rows (--floor NAME)."
         )
+    compared = [(row, each) for row in runs if (each := floors.get((row.game, row.level_set)))]
+    lacking = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
+    problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]
+    for key in (key for key in found if key not in floors):
+        problems.append(Problem(kind="no floor", where=", ".join(key), what=lacking))
+    for origin in dict.fromkeys(each.origin for each in floors.values() if each.origin):
+        games = dict.fromkeys(game for (game, _), each in floors.items() if each.origin == origin)
+        problems.append(Problem(kind="assumed", where=", ".join(games), what=origin))
     found_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
     return AnalysisResults(
         plan=dataclasses.replace(
@@ -128,15 +119,15 @@ def _is_floor(row: Summary, floor: str) -> bool:
     return re.sub(r"[\W_]", "", row.agent.lower()) in _FLOOR_NAMES or row.rule.lower() in _FLOOR_NAMES
 
 
-def _floor_of(row: Summary, own: Sequence[Summary], floor: str, mode: str) -> StatedFloor | None:
-    """The floor of a row: in the table, as stated, or among those that ship with gapfloor."""
+def _floor_of(game: str, level_set: str, own: Sequence[Summary], floor: str, mode: str) -> StatedFloor | None:
+    """The floor of a game: in the table, as stated, or among those that ship with gapfloor."""
     if own:
-        same = [each for each in own if (each.game, each.level_set) == (row.game, row.level_set)]
+        same = [each for each in own if (each.game, each.level_set) == (game, level_set)]
         return StatedFloor(same[-1].mean, same[-1].sem, same[-1].n, "") if same else None
     if floor and floor != "registry":
         stated = stated_floors(floor)
-        return stated.get(row.game) or stated.get("")
-    return find_known_floor(row.game, mode, row.level_set)
+        return stated.get(game) or stated.get("")
+    return find_known_floor(game, mode, level_set)
 
 
 def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:

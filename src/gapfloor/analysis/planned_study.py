@@ -74,10 +74,14 @@ class PlannedStudy:
             smallest = min(smallest, _SHARE_OF_RANGE * spread)
         return MarginRule(self.plan.floor.margin_fraction, smallest)
 
-    @property
-    def resampling(self) -> dict[str, Any]:
-        """The plan's interval settings, as keyword arguments of the statistics."""
-        return {"confidence": self.plan.intervals.confidence, "n_resamples": self.plan.intervals.resamples}
+    def resampling(self, seed: int) -> dict[str, Any]:
+        """The plan's interval settings and a row's own generator, as keyword arguments of the statistics."""
+        settings = self.plan.intervals
+        return {
+            "rng": np.random.default_rng(seed),
+            "confidence": settings.confidence,
+            "n_resamples": settings.resamples,
+        }
 
     @cached_property
     def for_calls(self) -> PlannedStudy:
@@ -100,10 +104,6 @@ class PlannedStudy:
     def floor(self, place: Place, level_set: str) -> RunSample | None:
         """The plan's reference on a level set."""
         return self.study.floor(place, level_set, reference=self.plan.floor.reference)
-
-    def rng(self, seed: int) -> np.random.Generator:
-        """The generator of a row's resamples."""
-        return np.random.default_rng(seed)
 
     def naming(
         self, place: Place, rules: Sequence[str], level_sets: Sequence[str] = BOTH, *, unnamed: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.analysis.result_tables import analysis_size, analysis_tables
+from gapfloor.analysis.columns import comparison_table, gap_table
 from gapfloor.analysis.rows import (
     AgentDifferenceRow,
     AgentRow,
@@ -25,8 +25,10 @@ from gapfloor.analysis.rows import (
     SensitivityRow,
     Status,
 )
+from gapfloor.plan.lock import NO_KEY
 from gapfloor.plan.model import LEAST_RUNS, Method
 from gapfloor.statistics.conventions import Pair
+from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
 
@@ -209,16 +211,22 @@ class AnalysisResults(ReadableResult):
     """What is missing or unusual in the data."""
 
     def tables(self) -> list[Table]:
-        """Comparisons with the floor, and gaps."""
-        return analysis_tables(self)
+        """Comparisons with the floor, and gaps; what the data do not have is left out."""
+        tables = (comparison_table(self.floor_comparisons), gap_table(self.gaps))
+        return [table for table in tables if table.rows]
 
     def sentences(self) -> list[str]:
-        """What was read, and the problems in it."""
+        """What was read and by which plan, and the problems in the data."""
         problems = [f"{problem.kind}: {problem.where}: {problem.what}" for problem in self.problems]
         shown = problems[:MOST_PROBLEMS]
         more = len(problems) - len(shown)
-        return [
-            analysis_size(self),
-            *shown,
-            *([f"and {more} more problems (the JSON document has all)."] if more else []),
-        ]
+        more_words = [f"and {more} more problems (the JSON document has all)."] if more else []
+        return [self._size(), *shown, *more_words]
+
+    def _size(self) -> str:
+        plan, source = self.plan, self.source
+        sizes = ((source.n_episodes, "episode"), (source.n_cells, "cell"), (source.n_runs, "run"))
+        size = ", ".join(counted(n, noun) for n, noun in sizes if n or noun == "run")
+        pooled = " The plan pools the runs of all agents." if plan.pooled and len(source.agents) > 1 else ""
+        no_key = f" {NO_KEY}." if plan.locked_at else ""
+        return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{no_key}{pooled}"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.grouping import Place
+from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import ScoreRow
 from gapfloor.statistics.conventions import NAN

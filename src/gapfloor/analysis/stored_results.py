@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import gapfloor
 from gapfloor.analysis.apply import resolve_plan
-from gapfloor.analysis.episodes import Inputs
+from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import GapfloorError
 from gapfloor.json_values import NotThisTypeError, from_exact, to_exact
@@ -68,7 +68,7 @@ def read_stored_results(store: Path, *, digest: str) -> AnalysisResults | None:
 
 
 def _update(digest: Any, value: Any) -> None:
-    """Feed a value to a hash: arrays by their bytes, containers by their members."""
+    """Feed a value to a hash: arrays and tables by their bytes, containers by their members."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
     elif isinstance(value, pa.Table):
@@ -76,15 +76,10 @@ def _update(digest: Any, value: Any) -> None:
         with pa.ipc.new_stream(sink, value.schema) as writer:
             writer.write_table(value.combine_chunks())
         digest.update(sink.getvalue())
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            digest.update(repr(key).encode())
-            _update(digest, item)
-    elif isinstance(value, frozenset | set):
-        digest.update(repr(sorted(value)).encode())
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, dict | frozenset | tuple):
         digest.update(f"{len(value)}:".encode())
-        for item in value:
-            _update(digest, item)
+        members = value.items() if isinstance(value, dict) else value
+        for member in sorted(members) if isinstance(value, frozenset) else members:
+            _update(digest, member)
     else:
         digest.update(repr(value).encode())

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from gapfloor.analysis.comparison import Comparison, analyse_comparison, join_agents, select_agent
-from gapfloor.analysis.episodes import Inputs, read_inputs
+from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.grouping import group
+from gapfloor.analysis.inputs import Inputs
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of
 from gapfloor.api.plot import with_files

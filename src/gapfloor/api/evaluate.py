@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from gapfloor.analysis.evaluation import Evaluation, summarise_evaluation
-from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.errors import UsageError
@@ -82,7 +81,11 @@ def evaluate(
     asked = read_settings(CampaignSettings, settings)
     chosen = parse_rules(rules)
     references = names_of(references)
-    stated = upper_reference(upper, game=game, mode=asked.mode)
+    stated = None
+    if upper is not None:
+        from gapfloor.analysis.registry_entries import upper_reference
+
+        stated = upper_reference(upper, game=game, mode=asked.mode)
     with open_store(asked.store) as opened:
         campaign = play_policies(
             {game: _entrants(policies, agent=agent, budget=budget, seeds=seeds)},

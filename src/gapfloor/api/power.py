@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.column_names import TableOptions
-from gapfloor.analysis.episodes import Inputs, Source, read_inputs
+from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.floor_rows import comparisons
 from gapfloor.analysis.grouping import group
+from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import read_settings, takes

@@ -90,7 +90,7 @@ def print_table(table: Table, *, is_wide: bool = False) -> None:
 
 def _print_floor(measured: Any, values: Values, is_wide: bool) -> None:
     """Floors next to the shipped ones, and how they were measured."""
-    from gapfloor.analysis.result_tables import floor_table
+    from gapfloor.analysis.columns import floor_table
 
     print_table(floor_table(measured.floors, known=not values["options"]), is_wide=is_wide)
     engines = dict.fromkeys(row.engine for row in measured.floors)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.column_names import TableOptions
-from gapfloor.analysis.episodes import Inputs, read_source
+from gapfloor.analysis.episodes import read_source
+from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.mean_rows import results_of_means
 from gapfloor.analysis.results import AnalysisResults

@@ -3,7 +3,8 @@
 A runs x levels table has three sources of variance: runs, levels, and the residual of a run on a level. The variance
 of the mean over runs, V_run, and that of the mean over levels, V_level, both contain the residual, so it is taken out
 once. `crossed_parts` keeps the parts apart, any number of studies at a time; `crossed_mean` and `crossed_gap` give the
-sum Satterthwaite's df.
+sum Satterthwaite's df. `crossed_difference` is for two agents on the same levels: what makes a level easy or hard for
+both cancels, and each agent brings its own run-to-run variance.
 
 References:
     Cameron, A. C., Gelbach, J. B. & Miller, D. L. (2011). Robust inference with multiway clustering. Journal of
@@ -231,4 +232,38 @@ def crossed_sources(sets: Sequence[tuple[float, Sequence[Floats], Floats]]) -> C
         ],
         levels,
         residuals,
+    )
+
+
+@dataclass(frozen=True)
+class CrossedDifference:
+    """Agent a minus agent b, paired by level; NaN where they cannot be paired."""
+
+    new_runs: Estimate
+    """For new runs on new levels; without an error unless both agents have two runs."""
+    these_runs: Estimate
+    """For these runs on new levels: what a comparison of single checkpoints can claim."""
+    n_levels: int
+    """Distinct levels played by every run; 0 where there are fewer than two."""
+
+
+def crossed_difference(
+    sets: Sequence[tuple[float, Sequence[Episodes], Sequence[Episodes]]], *, confidence: float = CONFIDENCE
+) -> CrossedDifference:
+    """The difference over level sets: `[(1, a, b)]` for a return, `[(1, ...train), (-1, ...test)]` for a gap.
+
+    Runs keep their order from set to set.
+    """
+    played: list[tuple[float, Sequence[Floats], Floats]] = []
+    for sign, a, b in sets:
+        table = level_table([*a, *b])
+        if table is None:
+            unpaired = Estimate(value=NAN, estimand=GENERATOR, method="paired by level")
+            return CrossedDifference(unpaired, unpaired, 0)
+        played.append((sign, (table.values[: len(a)], table.values[len(a) :]), table.weights))
+    found = crossed_sources(played)
+    return CrossedDifference(
+        new_runs=found.for_new_runs(confidence=confidence, method="paired by level"),
+        these_runs=found.for_these_runs(confidence=confidence, method="paired by level"),
+        n_levels=sum(weights.size for _, _, weights in played),
     )

@@ -183,6 +183,32 @@ def power_of_t(effect: float, *, se: float, df: float, alpha: float) -> float:
     return 1 - upper + (lower if lower > 0 else 0.0)  # it is NaN where it is too small to matter
 
 
+def runs_to_settle(
+    sd_a: float,
+    sd_b: float,
+    difference: float,
+    *,
+    family_size: int,
+    alpha: float = ALPHA,
+    power: float = POWER,
+) -> int | None:
+    """Runs of each agent with which Welch's test finds `difference` on these levels; None if out of reach.
+
+    The level of the test is that of Holm's first, hardest step.
+    """
+    if not (difference and math.isfinite(sd_a + sd_b)):
+        return None
+
+    def power_at(n: int) -> float:
+        first, second = sd_a**2 / n, sd_b**2 / n
+        if first + second == 0:
+            return 1.0
+        df = float(satterthwaite((first, second), (n - 1, n - 1)))
+        return power_of_t(difference, se=math.sqrt(first + second), df=df, alpha=alpha / family_size)
+
+    return smallest_reaching(power_at, power, MAX_RUNS)
+
+
 def minimum_detectable_effect(
     *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
 ) -> float:
@@ -194,17 +220,6 @@ def minimum_detectable_effect(
     return se * _smallest_size(
         lambda size: power_of_t(size, se=1.0, df=df, alpha=level), power, high=critical + 3
     )
-
-
-def equivalence_unreachable(*, margin: float, sem: float, n: int, alpha: float = ALPHA) -> bool:
-    """Whether the SEM of the floor (or of the runs) alone forbids TOST, however well the other mean is known.
-
-    >>> equivalence_unreachable(margin=0.315, sem=0.24, n=384)
-    True
-    >>> equivalence_unreachable(margin=0.25, sem=0.10, n=384)
-    False
-    """
-    return bool(sem > 0 and margin / sem <= special.stdtrit(n - 1, 1 - alpha))
 
 
 def _check_sizes(n_runs: int, n_floor: int) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.conventions import NAN, Floats, Pair
+from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Pair
 from gapfloor.statistics.estimate import Estimate
 
 
@@ -129,3 +129,14 @@ def equivalence_p(
     both = np.maximum(lower, upper)
     # Without any variance the difference is known: inside the margin or not.
     return np.where(se > 0, both, np.where(np.isnan(se), np.nan, (np.abs(difference) >= margin) * 1.0))
+
+
+def equivalence_unreachable(*, margin: float, sem: float, n: int, alpha: float = ALPHA) -> bool:
+    """Whether the SEM of the floor (or of the runs) alone forbids TOST, however well the other mean is known.
+
+    >>> equivalence_unreachable(margin=0.315, sem=0.24, n=384)
+    True
+    >>> equivalence_unreachable(margin=0.25, sem=0.10, n=384)
+    False
+    """
+    return bool(sem > 0 and margin / sem <= special.stdtrit(n - 1, 1 - alpha))
