@@ -13,7 +13,7 @@ def card():
         return {"mean": mean, "sem": 0.2, "call": "above", "call_label": "above", "p_holm": 0.01}
 
     return {
-        "schema": "gapfloor-card/2",
+        "schema": "gapfloor-card/3",
         "action_rule": {"primary": "sampled", "all": ["sampled"]},
         "level_sets": {"train": "0:200", "test": "1000:1100"},
         "level_sets_observed": False,

@@ -20,7 +20,7 @@ from gapfloor.report.text_templates import read_tables, render_text, said
 from gapfloor.report.verdict import Verdict, build_verdicts
 from gapfloor.tables.cells import call_words
 
-SCHEMA = "gapfloor-card/2"
+SCHEMA = "gapfloor-card/3"
 
 
 def build_card(source: ReportSource) -> dict[str, Any]:
