@@ -518,3 +518,49 @@ def test_a_flax_module_is_called_by_apply(tmp_path: Path):
     )
     verdict = scan(str(write_files(tmp_path, files))).verdict
     assert (verdict.rule, verdict.provenance) == ("argmax", "explicit-call-site")
+
+
+SHOWS = """
+import gym, torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+env = gym.make("{name}")
+obs, done = env.reset(), False
+while not done:
+    obs, reward, done, _ = env.step(net(torch.as_tensor(obs)).argmax().item())
+    {keep}
+"""
+LEARNS = """
+import gym, torch
+from torch import nn
+
+net = nn.Linear(4, 2)
+optimizer = torch.optim.Adam(net.parameters())
+env = gym.make("CartPole-v1")
+obs = env.reset()
+while True:
+    dist = torch.distributions.Categorical(logits=net(torch.as_tensor(obs)))
+    action = dist.sample()
+    obs, reward, done, _ = env.step(action.item())
+    (-dist.log_prob(action) * reward).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("keep", "level"), [("env.render()", "likely"), ("print(reward)", "proved")])
+def test_a_script_that_keeps_no_return_is_never_proved_to_be_the_evaluation(
+    tmp_path: Path, keep: str, level: str
+):
+    result = scanned(tmp_path, {"run.py": SHOWS.format(name="CartPole-v1", keep=keep)})
+    assert (result.verdict.rule, levels_of(result)["rule"]) == ("argmax", level)
+
+
+def test_environments_of_other_names_in_other_scripts_are_not_held_out_levels(tmp_path: Path):
+    other = SHOWS.format(name="MountainCar-v0", keep="print(reward)")
+    assert scanned(tmp_path, {"train.py": LEARNS, "other.py": other}).verdict.evaluates_heldout is None
+
+
+def test_the_best_of_several_draws_is_a_draw(tmp_path: Path):
+    files = frozen("drawn, _, _ = net.draw(obs.repeat(50, 1))\naction = drawn[net.body(obs).argmax()]")
+    assert scanned(tmp_path, files).verdict.rule == "sampled"
