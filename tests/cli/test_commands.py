@@ -121,5 +121,5 @@ def test_evaluate_prints_train_test_gap_and_floor_and_json(capsys, tmp_path):
 def test_doctor_finds_the_engine_in_order(capsys):
     status, out, _ = run(capsys, "doctor")
     assert status == 0
-    assert "ok       starpilot: 12 of 12 parts of the engine contract hold" in out
-    assert "ok       dodgeball: 12 of 12" in out
+    assert "ok       starpilot: 11 of 11 parts of the engine contract hold" in out
+    assert "ok       dodgeball: 11 of 11" in out
