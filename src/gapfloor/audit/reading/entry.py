@@ -49,7 +49,7 @@ def parse_entry(command: str) -> Entry:
         )
     given: dict[str, Any] = {}
     files = [word.partition("=")[2] or word for word in rest if word.endswith(SETTINGS_ENDINGS)]
-    for word, following in zip(rest, [*rest[1:], "--"], strict=True):
+    for word, following in zip(rest, [*rest[1:], "--"], strict=False):
         name, equals, value = word.partition("=")
         if equals or word.startswith("--"):
             # `--name value`, unless an option or a setting follows: then it is a switch.
