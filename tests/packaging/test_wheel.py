@@ -81,7 +81,7 @@ def environment(
 
 def test_a_stranger_can_use_what_was_installed(environment: Environment) -> None:
     environment.run("pip", "check")
-    assert "ok       starpilot: 12 of 12" in environment.run("gapfloor", "doctor")
+    assert "ok       starpilot: 11 of 11" in environment.run("gapfloor", "doctor")
     short = ("--draws", "0", "--episodes", "16", "--store", "store")
     assert "bossfight" in environment.run("gapfloor", "floor", "bossfight", *short)
     (environment.folder / "mine.py").write_text(POLICY)
