@@ -396,9 +396,7 @@ def _text(value: Any) -> str:
 def main() -> None:
     """Print or write the tables."""
     parser = argparse.ArgumentParser(description="How often the recommended methods and sentences are wrong.")
-    parser.add_argument(
-        "--families", type=int, default=4000, help="Families (a quarter for stated power)."
-    )
+    parser.add_argument("--families", type=int, default=4000, help="Families (a quarter for stated power).")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", choices=sorted(SECTIONS))
     arguments = parser.parse_args()

@@ -109,7 +109,9 @@ def test_several_networks_are_the_units_of_a_references_error(empty_store):
 
 def test_only_the_uniform_floor_of_procgen_is_known(empty_store):
     (row, _) = reference_rows(cells=parts(fill(empty_store))["floors"], deterministic_rules=())
-    assert not any(shipped_procgen_floor(row, key) for key in ("measured", "paper"))  # levels 0:5 were never published
+    assert not any(
+        shipped_procgen_floor(row, key) for key in ("measured", "paper")
+    )  # levels 0:5 were never published
     paper = dataclasses.replace(row, levels="1000:1100", level_set="test")
     assert shipped_procgen_floor(paper, "paper")
     assert not shipped_procgen_floor(dataclasses.replace(paper, reference="constant:4"), "paper")
