@@ -24,17 +24,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gapfloor.leftovers import MEMORY, temporary_folder
+from gapfloor.shipped import shipped
 
-_SPACE, _TOPDOWN, _WATER = ({"space_backgrounds"}, {"topdown_backgrounds"}, {"water_backgrounds"})
-_PLATFORM = {"platform_backgrounds", "platform_backgrounds_2", *_SPACE}
-
-#: The folders of each game's backgrounds; sprites are in other folders, which several games share.
-BACKGROUND_FOLDERS = {
-    "bigfish": _WATER, "bossfight": _SPACE, "caveflyer": _SPACE, "chaser": _TOPDOWN, "climber": _PLATFORM,
-    "coinrun": _PLATFORM, "dodgeball": _TOPDOWN, "fruitbot": _TOPDOWN, "heist": _TOPDOWN, "jumper": _PLATFORM,
-    "leaper": _TOPDOWN, "maze": _TOPDOWN, "miner": _PLATFORM, "ninja": _PLATFORM, "plunder": _WATER,
-    "starpilot": _SPACE,
-}  # fmt: skip
+#: The folders of each game's backgrounds.
+BACKGROUND_FOLDERS: dict[str, set[str]] = {
+    game: set(facts["backgrounds"]) for game, facts in shipped("data/procgen.toml")["games"].items()
+}
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +19,7 @@ from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import UsageError
 from gapfloor.lazy import LazyMethod
 from gapfloor.settings import from_table, parse_toml, read_text, to_table
+from gapfloor.shipped import shipped_text
 
 #: The paper's tests, or the ones that hold their level at few runs (docs/methods.md).
 Method = Literal["paper", "recommended"]
@@ -248,7 +248,7 @@ def parse_addendum(text: str, *, source: str) -> Addendum:
 
 def builtin_text(name: str) -> str:
     """The text of a plan or addendum that comes with the package."""
-    return resources.files("gapfloor.plan").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+    return shipped_text(f"plan/data/{name}.toml")
 
 
 def paper_plan() -> Plan:

@@ -19,9 +19,8 @@ from typing import Any
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level, make_env
-from gapfloor.engines.gymnasium.spaces import Layout, layout_of
+from gapfloor.engines.gymnasium.spaces import ActionForm, Layout, action_form, layout_of, mask_source
 from gapfloor.errors import GapfloorError, UsageError
 
 #: Names under which environments call an action that does nothing.
