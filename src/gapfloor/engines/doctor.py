@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from gapfloor.engines.catalogue import ENVPOOL, PROCGEN, EngineFacts, installed_engines, package_version
+from gapfloor.engines.catalogue import ENGINES, ENVPOOL, GYMNASIUM, PROCGEN, EngineFacts, package_version
 from gapfloor.engines.contract import check_contract
 from gapfloor.errors import MissingExtraError
 from gapfloor.machine import available_cores
+from gapfloor.shipped import shipped
 
 #: Optional packages other than engines: package, extra, what it is for.
 OPTIONAL_PACKAGES = (
@@ -43,8 +44,16 @@ def examine(games: Sequence[str]) -> list[DoctorFinding]:
         words = f"{version} ({purpose})" if version else words
         found.append(DoctorFinding("ok" if version else "missing", package, words))
     found.append(examine_gpu(_cuda_device()))
-    for name, version, words in installed_engines():
-        found.append(DoctorFinding("ok" if version else "missing", f"engine {name}", words))
+    for facts in ENGINES.values():
+        version = package_version(facts.package)
+        words = f"{facts.package} {version}" if version else f"not installed: {facts.install_command}"
+        if version and facts is GYMNASIUM:
+            known = shipped("data/engines.toml")["gymnasium"]["packages"]
+            present = [f"{name} {of_package}" for name in known if (of_package := package_version(name))]
+            words += f" with {', '.join(present)}" if present else ""
+        words += " (no cloning, so no calibration)" if facts.never_clones else ""
+        words += f"; its games are written {facts.games}"
+        found.append(DoctorFinding("ok" if version else "missing", f"engine {facts.name}", words))
     return [*found, *examine_engine(PROCGEN, games), *examine_engine(ENVPOOL, games)]
 
 

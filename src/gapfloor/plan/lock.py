@@ -168,14 +168,17 @@ def read_lock(plan_path: Path) -> Lock:
         seal = document.pop("seal")
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")
-        lock = Lock(_text(document["plan"]), tuple(_text(item) for item in document["addenda"]))
+        whole = [{"earlier": [], "commit": "", **each} for each in (document["plan"], *document["addenda"])]
+        plan, *addenda = (from_exact(LockedText, each) for each in whole)
+        if any(not re.fullmatch("[0-9a-f]{0,64}", each.commit) for each in (plan, *addenda)):
+            raise ValueError("a commit is not a hash")
     except DAMAGED:
         raise CheckFailedError(
             f"{path} is not a lock file, or is damaged. Restore it from your history."
         ) from None
     if seal != _seal(document):
         raise CheckFailedError(f"{path} was edited after locking. Restore it from your history.")
-    return lock
+    return Lock(plan, tuple(addenda))
 
 
 def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
@@ -194,13 +197,6 @@ def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
     seen_in = f"by the times of the data; the lock says {text.cells_seen}"
     counted = dataclasses.replace(text, cells_seen=before, seen_in=seen_in)
     return dataclasses.replace(locked, lock=dataclasses.replace(locked.lock, plan=counted))
-
-
-def _text(item: dict[str, Any]) -> LockedText:
-    text = from_exact(LockedText, {"earlier": [], "commit": "", **item})
-    if not re.fullmatch("[0-9a-f]{0,64}", text.commit):
-        raise ValueError(text.commit)
-    return text
 
 
 def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:

@@ -274,6 +274,7 @@ def split_difference(difference: str, *, source: str) -> tuple[str, str]:
 
 
 def _check_plan(plan: Plan, source: str) -> None:
+    scope = plan.scope
     rules = {
         "floor.alpha must lie between 0 and 1": 0 < plan.floor.alpha < 1,
         "floor.margin_fraction and margin_minimum must not be negative": min(
@@ -285,13 +286,12 @@ def _check_plan(plan: Plan, source: str) -> None:
         "intervals.seed must not be negative": plan.intervals.seed >= 0,
         "screen.cuts must rise": plan.screen.cuts[0] < plan.screen.cuts[1],
         "screen.actions must be at least 2": plan.screen.actions >= 2,
-        "scope.rules must name a rule": bool(plan.scope.rules),
-        "scope.primary_rule must be one of scope.rules": plan.scope.primary_rule in plan.scope.rules,
-        "scope.draws and scope.episodes must not be negative": min(plan.scope.draws, plan.scope.episodes)
-        >= 0,
-        "scope.seeds must name a seed": plan.scope.seeds is None or bool(plan.scope.seeds),
-        "scope.runs must be at least 1": plan.scope.runs is None or plan.scope.runs >= 1,
-        "scope.agents must name an agent": plan.scope.agents is None or bool(plan.scope.agents),
+        "scope.rules must name a rule": bool(scope.rules),
+        "scope.primary_rule must be one of scope.rules": scope.primary_rule in scope.rules,
+        "scope.draws and scope.episodes must not be negative": min(scope.draws, scope.episodes) >= 0,
+        "scope.seeds must name a seed": scope.seeds is None or bool(scope.seeds),
+        "scope.runs must be at least 1": scope.runs is None or scope.runs >= 1,
+        "scope.agents must name an agent": scope.agents is None or bool(scope.agents),
         "floor.method and gaps.method must be the same: a plan has one method": plan.gaps.method
         in (None, plan.method),
         "floor.least_runs must be at least 2": plan.least_runs >= 2,

@@ -252,14 +252,9 @@ class GymnasiumEngine:
 
     def _play(self, slot: int, level_seed: int) -> None:
         """Put a slot at the start of a level."""
-        try:
-            env, observation, info = begin_level(
-                self.recipe, self._envs[slot], level_seed, render_mode=self.description.render_mode
-            )
-        except GapfloorError:
-            raise
-        except Exception as error:
-            raise self._fail(f"reset(seed={level_seed})", error) from error
+        env, observation, info = begin_level(
+            self.recipe, self._envs[slot], level_seed, render_mode=self.description.render_mode
+        )
         self._use(slot, env)
         self._actions[slot] = []
         self.level_seeds[slot], self._lengths[slot] = level_seed, 0
