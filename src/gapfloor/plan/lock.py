@@ -82,15 +82,6 @@ def lock_path(plan_path: Path) -> Path:
     return Path(plan_path).with_suffix(".lock")
 
 
-def history_path(plan_path: Path) -> Path:
-    """Where the locks of a plan are remembered when a lock file is removed.
-
-    >>> history_path(Path("study/plan.toml")).as_posix()
-    'study/plan.lock-history'
-    """
-    return Path(plan_path).with_suffix(".lock-history")
-
-
 def lock_plan(
     plan_path: Path, *, cells_seen: int, seen_in: str, commit: str = "", now: datetime | None = None
 ) -> Lock:
@@ -104,7 +95,8 @@ def lock_plan(
             f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
             "cells seen. Add to it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
         )
-    path = history_path(plan_path)
+    # Locks are remembered next to the lock file, in case it is removed.
+    path = Path(plan_path).with_suffix(".lock-history")
     earlier = tuple(line for line in read_text(path).splitlines() if line) if path.exists() else ()
     locked = dataclasses.replace(_locked(plan, text, cells_seen, seen_in, commit, now), earlier=earlier)
     lock = Lock(locked)
