@@ -19,26 +19,18 @@ from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.errors import UsageError, nearest_names, unknown_name
 from gapfloor.shipped import shipped
 
+_NAMES = shipped("data/table_names.toml")
 #: Columns that a table of episodes can have, and those of a table of means, with other names for them.
-ALIASES: dict[str, list[str]] = shipped("data/table_names.toml")["episodes"]
-SUMMARY_ALIASES: dict[str, list[str]] = shipped("data/table_names.toml")["means"]
+ALIASES: dict[str, list[str]] = _NAMES["episodes"]
+SUMMARY_ALIASES: dict[str, list[str]] = _NAMES["means"]
 _COLUMNS = {**ALIASES, **SUMMARY_ALIASES}
 #: A folded name of a column -> our name for it.
 _MEANINGS = {name: ours for ours, names in _COLUMNS.items() for name in (ours, *names)}
 
 #: Labels that a column of constants can supply.
-LABEL_NAMES = ("game", "mode", "budget", "agent", "seed", "rule", "level_set", "draw")
+LABEL_NAMES: tuple[str, ...] = tuple(_NAMES["labels"])
 #: The same for a table of means, which also has the number of runs, and whether ± is a std or a sem.
 _CONSTANTS = (*LABEL_NAMES, "n", "spread")
-#: What is filled in, with a remark, where a file does not say.
-_DEFAULTS = {
-    "budget": ("", "no column 'budget': all episodes count as one budget"),
-    "draw": ("0", "no column 'draw': all episodes count as one draw of levels"),
-    "mode": ("easy", "no column 'mode': easy mode is assumed (it matters for normalised scores only)"),
-    "reference": ("", ""),
-}
-#: What a file must say, or the user for it.
-_NEEDED = ("game", "agent", "seed", "rule", "level_set", "episode_return")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +122,7 @@ def success_column(names: Iterable[str], options: TableOptions) -> str:
     names = [*names]
     if {"episode_return", "mean"} & {meaning(name, options) for name in names}:
         return ""
-    return next(
-        (name for name in names if folded_name(name) in shipped("data/table_names.toml")["success"]), ""
-    )
+    return next((name for name in names if folded_name(name) in _NAMES["success"]), "")
 
 
 def holds_episodes(names: Sequence[str], options: TableOptions) -> bool:
@@ -149,14 +139,14 @@ def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tupl
         if name in table.column_names:
             raise UsageError(f"{source} has a column '{name}' already: leave out --label {name}={value}.")
         table = _append(table, name, value)
-    missing = [name for name in _NEEDED if name not in table.column_names]
+    missing = [name for name in _NAMES["needed"] if name not in table.column_names]
     if missing:
         raise _missing_columns(missing, theirs, source)
     table = _apply_floor(table, options, source)
-    for name, (value, note) in _DEFAULTS.items():
+    for name, (value, *words) in _NAMES["defaults"].items():
         if name not in table.column_names:
             table = _append(table, name, value)
-            notes += [note] if note else []
+            notes += [f"no column '{name}': {note}" for note in words]
     return table, notes
 
 
@@ -274,7 +264,7 @@ def normal_rule(name: str, *, source: str) -> str:
 
 def _our_word(kind: str, word: str) -> str:
     """Our word for another tool's rule or level set; empty where we know none."""
-    words: dict[str, list[str]] = shipped("data/table_names.toml")[kind]
+    words: dict[str, list[str]] = _NAMES[kind]
     return next((ours for ours, theirs in words.items() if word in theirs), "")
 
 

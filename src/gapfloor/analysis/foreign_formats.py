@@ -24,6 +24,7 @@ from gapfloor.errors import UsageError
 from gapfloor.input_files import read_input_text
 from gapfloor.npy_bytes import DAMAGED_ZIP, read_npz
 from gapfloor.settings import parse_json
+from gapfloor.shipped import shipped
 from gapfloor.statistics.conventions import Floats
 
 #: More than the arrays or documents of a table of results can take.
@@ -42,12 +43,6 @@ _MOST_NAME = 250
 _IN_FOLDERS = (
     "*monitor.csv", "evaluations.npz", "eval_info.json", "*.eval", "*.csv", "*.parquet", "*.jsonl", "*.json",
 )  # fmt: skip
-#: Names of runs that say more than one thing: of CleanRL, of RL Baselines3 Zoo, an agent with its seed.
-_RUN_NAMES = (
-    re.compile(r"(?:.*/)?(?P<game>[^/]+?)__(?P<agent>[^/]+?)__(?P<seed>\d+)__\d+"),
-    re.compile(r"(?:.*/)?(?P<agent>[^/]+)/(?P<game>[^/]+-v\d+)_(?P<seed>\d+)"),
-    re.compile(r"(?P<agent>[^/]+?)[-_. ]+(?:seed|s)[-_=]?(?P<seed>\d+)"),
-)
 #: Episodes at the end of a training log that count as those of its last policy, as Stable-Baselines3 counts.
 LAST_EPISODES = 100
 _ZSTANDARD = 93
@@ -328,6 +323,6 @@ def run_labels(name: str) -> dict[str, str]:
 
 
 def _named_run(name: str) -> dict[str, str]:
-    patterns = _RUN_NAMES if len(name) <= _MOST_NAME else ()
-    match = next((found for pattern in patterns if (found := pattern.fullmatch(name))), None)
+    patterns = shipped("data/table_names.toml")["runs"] if len(name) <= _MOST_NAME else ()
+    match = next((found for pattern in patterns if (found := re.fullmatch(pattern, name))), None)
     return match.groupdict() if match else {}

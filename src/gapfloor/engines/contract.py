@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gapfloor.engines.engine import Engine, EngineSpec, Option
-from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
+from gapfloor.engines.global_random_state import kept_random_states, read_random_states, seed_everything
 from gapfloor.engines.level_play import first_observation, hash_play, level_of_unlike_clones, random_actions
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.engines.worker_pool import private_pool
@@ -223,16 +223,13 @@ def _plays_here(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
 
 def _global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
     """Whether randomness comes from outside the environment: the global state of Python, numpy or torch."""
-    kept = read_random_states()
-    try:
-        found = []
+    found = []
+    with kept_random_states():
         for seed in (1, 2):
             seed_everything(seed)
             before = read_random_states()
             found.append(plays_of(engine, levels))
             touched = [key for key, value in read_random_states().items() if value != before[key]]
-    finally:
-        restore_random_states(kept)
     if found[0] == found[1]:
         return _clause("random", "touched" if touched else "kept", names=", ".join(touched))
     return _clause("random", "broken" if touched else "unknown", names=", ".join(touched))

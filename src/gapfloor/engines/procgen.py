@@ -27,7 +27,7 @@ from gapfloor.engines.picture_files import is_shown, picture_folder
 from gapfloor.engines.procgen_state import without_view
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_draw
 from gapfloor.quiet import without_chatter
 from gapfloor.shipped import shipped
 

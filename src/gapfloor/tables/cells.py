@@ -209,6 +209,8 @@ def formatted(style: str, *values: Any) -> Cell:
         return _STYLES[style](*values)
     if style in shipped("data/words.toml"):
         return _spelt(style, values[0])
+    if style.startswith("bare"):
+        return bare(values[0], int(style[-1]))
     return fixed(values[0], int(style[-1]), sign=style.startswith("+"))
 
 
@@ -242,9 +244,6 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "range": lambda low, high: Cell(
         f"{low:g}, {high:g}".replace("-", "−"), f"{low:g}, {high:g}", (low, high)
     ),
-    "bare1": lambda value: bare(value, 1),
-    "bare2": bare,
-    "bare3": lambda value: bare(value, 3),
     "count": _count,
     "g": lambda value: text_cell(f"{value:g}", raw=value) if is_number(value) else empty_cell(),
     "mean_sem": mean_sem,

@@ -59,7 +59,18 @@ def describe(recipe: Recipe) -> Description:
     layout = layout_of(env.observation_space)
     names, noop, words = _actions(env, recipe, form)
     metadata = getattr(env, "metadata", None) or {}
-    facts = _masks(env, begin_level(recipe, env, 0, render_mode=None)[2], recipe)
+    facts: dict[str, Any] = {}
+    source = mask_source(env, begin_level(recipe, env, 0, render_mode=None)[2])
+    # Masks are read only if the user asks, because most agents never saw them.
+    wanted = recipe.own("masks")
+    if wanted not in (None, True, False):
+        raise UsageError(f"The option masks is {wanted!r}: write masks=true or masks=false.")
+    if wanted and not source:
+        raise UsageError(
+            f"{recipe.game} does not say which actions are legal: it has neither a method action_masks() nor "
+            "info['action_mask']. Leave out --option masks=true."
+        )
+    facts |= {"masks": source if wanted else "", "offers_masks": bool(source)}
     facts["has_limit"] = getattr(getattr(env, "spec", None), "max_episode_steps", None) is not None
     can_draw = "rgb_array" in (metadata.get("render_modes") or ())
     if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in recipe.arguments:
@@ -91,20 +102,6 @@ def _refuse_other_interface(env: Any, recipe: Recipe) -> None:
             f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one with "
             f"{', '.join(needed)}."
         )
-
-
-def _masks(env: Any, info: Any, recipe: Recipe) -> dict[str, Any]:
-    """Where legal actions are stated; masks are read only if the user asks, because most agents never saw them."""
-    wanted = recipe.own("masks")
-    if wanted not in (None, True, False):
-        raise UsageError(f"The option masks is {wanted!r}: write masks=true or masks=false.")
-    source = mask_source(env, info)
-    if wanted and not source:
-        raise UsageError(
-            f"{recipe.game} does not say which actions are legal: it has neither a method action_masks() nor "
-            "info['action_mask']. Leave out --option masks=true."
-        )
-    return {"masks": source if wanted else "", "offers_masks": bool(source)}
 
 
 def score_name(recipe: Recipe, names: Iterable[str]) -> str:

@@ -27,7 +27,7 @@ from gapfloor.engines.gymnasium.factory import Recipe, begin_level
 from gapfloor.engines.gymnasium.spaces import mask_method
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_draw
 
 #: The mode that records name, since Gymnasium has none.
 MODE = "default"

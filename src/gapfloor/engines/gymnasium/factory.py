@@ -26,10 +26,7 @@ from gapfloor.quiet import without_chatter
 from gapfloor.shipped import shipped
 from gapfloor.users_code import named_callable, parameters_of
 
-#: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
-OWN_OPTIONS = (
-    "noop", "wrapper", "max_episode_steps", "masks", "score", "level_in",
-)  # fmt: skip
+_KNOWN = shipped("data/engines.toml")["gymnasium"]
 
 # pygame prints a greeting to standard output, where a JSON document may be expected.
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -55,7 +52,7 @@ class Recipe:
     @property
     def arguments(self) -> dict[str, Option]:
         """What the environment's own maker is given."""
-        return {name: value for name, value in self.options if name not in OWN_OPTIONS}
+        return {name: value for name, value in self.options if name not in _KNOWN["own_options"]}
 
     def own(self, name: str) -> Option | None:
         """An option that gapfloor reads itself."""
@@ -158,13 +155,12 @@ def _register(name: str) -> None:
 
     if ":" in name or name in gymnasium.registry:
         return  # Gymnasium itself imports what is before the colon
-    known = shipped("data/engines.toml")["gymnasium"]
-    for start, package in known["registered_by"].items():
+    for start, package in _KNOWN["registered_by"].items():
         if name.startswith(start):
             try:
                 registering = importlib.import_module(package)
             except ImportError:
-                extra = known["extras"].get(package)
+                extra = _KNOWN["extras"].get(package)
                 source = f'"gapfloor[{extra}]"' if extra else package
                 raise MissingExtraError(f"{name} is part of {package}: pip install {source}") from None
             if package == "ale_py":
