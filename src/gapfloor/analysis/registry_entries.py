@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -241,9 +241,7 @@ def find_entry(
     """The entry of one environment; one that is not there is refused with the nearest names."""
     found = [entry for entry in entries if entry.game == game and mode in (None, entry.mode)]
     if not found:
-        names: Mapping[str, None] = dict.fromkeys(
-            f"{entry.game} ({entry.mode})" if entry.mode and mode else entry.game for entry in entries
-        )
+        names = dict.fromkeys(entry.label if mode else entry.game for entry in entries)
         asked = f"{game} ({mode})" if mode else game
         raise UsageError(
             f"The registry has no floor of '{asked}': {nearest_names(asked, names)} Any environment can be measured "

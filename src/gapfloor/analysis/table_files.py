@@ -78,7 +78,8 @@ def read_table(source: Any, options: TableOptions) -> RawTable:
     try:
         return reader(path, options)
     except _UNREADABLE as error:
-        raise UsageError(f"{path} cannot be read as {kind} ({_first_line(error)}).") from None
+        words = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UsageError(f"{path} cannot be read as {kind} ({words}).") from None
 
 
 def _read_parquet(path: Path, options: TableOptions) -> RawTable:
@@ -276,7 +277,3 @@ def _encoding(head: bytes, path: Path) -> str:
     except UnicodeDecodeError:
         return "latin-1"
     return "utf-8"
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

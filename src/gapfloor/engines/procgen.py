@@ -309,18 +309,9 @@ class UnseenProcgen(ProcgenEngine):
         self.load(slot, without_view(self.initial_state(level_seed)))
 
 
-def check_version(spec: EngineSpec) -> None:
-    """Refuse a specification made with another version of the wheel."""
-    if spec.version != wheel_version():
-        raise UsageError(
-            f"This was made with ProcGen's build {spec.version} and {wheel_version()} is installed: use the Python and "
-            f"the wheel that it was made with ({MIRROR} for a bare version)."
-        )
-
-
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> ProcgenEngine:
     """A running engine of `spec`; refuses a specification made with another version of the wheel."""
-    check_version(spec)
+    PROCGEN.check_version(spec.version, wheel_version())
     return ProcgenEngine(
         spec.game, slots=slots, levels=levels, draw=draw, mode=spec.mode, options=dict(spec.options)
     )
