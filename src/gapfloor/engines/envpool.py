@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines import procgen
-from gapfloor.engines.catalogue import ENVPOOL
-from gapfloor.engines.engine import Engine, EngineSpec, Option
+from gapfloor.engines.engine import ENVPOOL, Engine, EngineSpec, Option
 from gapfloor.engines.gymnasium.description import score_name
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine, spec_of
 from gapfloor.engines.gymnasium.factory import Recipe

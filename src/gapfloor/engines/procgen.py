@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.engines.catalogue import MIRROR, PROCGEN
-from gapfloor.engines.engine import EngineSpec, Option, Step
+from gapfloor.engines.engine import MIRROR, PROCGEN, EngineSpec, Option, Step
 from gapfloor.engines.picture_files import is_shown, picture_folder
 from gapfloor.engines.procgen_state import without_view
 from gapfloor.errors import UsageError, unknown_name

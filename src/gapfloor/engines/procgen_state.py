@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.catalogue import PROCGEN
-from gapfloor.engines.engine import EngineSpec
+from gapfloor.engines.engine import PROCGEN, EngineSpec
 
 #: Numbers of an entity, and the positions of two of them: its age, and the age at which it disappears.
 ENTITY_NUMBERS, AGE, LAST_AGE = 31, 18, 19

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
-from gapfloor.engines.engine import Engine, EngineSpec, Option
+from gapfloor.engines.engine import ENGINES, GYMNASIUM, PROCGEN, Engine, EngineSpec, Option
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
 from gapfloor.engines.procgen import UnseenProcgen, wheel_version
 from gapfloor.errors import LevelWarning, UsageError
