@@ -24,7 +24,7 @@ _LONGEST_LOOPS = {"heist": 1, "maze": 1000, "miner": 1000}
 _NO_CELLS = -float(2**22)
 
 
-class SavedState:
+class ProcgenState:
     """A saved state of a slot, and where its fields begin, in bytes; texts and entities before a field move it."""
 
     def __init__(self, content: bytes) -> None:
@@ -59,7 +59,7 @@ class SavedState:
 
 def without_view(state: bytes) -> bytes:
     """The state with a view into which no cell falls; some games set their own view again, and draw as before."""
-    fields, changed = SavedState(state), bytearray(state)
+    fields, changed = ProcgenState(state), bytearray(state)
     struct.pack_into("<i", changed, fields.center_agent, 1)  # only then is the width that of the state
     struct.pack_into("<f", changed, fields.visibility, _NO_CELLS)
     return bytes(changed)
@@ -84,7 +84,7 @@ class ProcgenLoops:
 
     def position(self, state: bytes) -> bytes:
         """What decides everything that happens in the game, up to the end of its time."""
-        fields = SavedState(state)
+        fields = ProcgenState(state)
         n_numbers = fields.n_entities * ENTITY_NUMBERS
         entities = np.frombuffer(state, dtype="<i4", count=n_numbers, offset=fields.entities)
         entities = entities.reshape(-1, ENTITY_NUMBERS).copy()
@@ -101,12 +101,12 @@ class ProcgenLoops:
 
     def steps_left(self, state: bytes) -> int:
         """Steps after which the time is up."""
-        fields = SavedState(state)
+        fields = ProcgenState(state)
         return fields.number(fields.timeout) - fields.number(fields.time)
 
     def later(self, state: bytes, steps: int) -> bytes:
         """The same position after this number of steps."""
-        fields, changed = SavedState(state), bytearray(state)
+        fields, changed = ProcgenState(state), bytearray(state)
         struct.pack_into("<i", changed, fields.time, fields.number(fields.time) + steps)
         return bytes(changed)
 
