@@ -335,7 +335,7 @@ class GymnasiumEngine:
         episodes in which it was solved at some step. Any other score is added up as rewards are.
         """
         reported = info[score_name(self.spec, info or ())]
-        if self.spec.own("score") != SUCCESS:
+        if self.spec.option("score") != SUCCESS:
             return reported
         is_first = bool(reported) and not self._succeeded[slot]
         self._succeeded[slot] |= bool(reported)

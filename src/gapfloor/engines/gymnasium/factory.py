@@ -6,6 +6,7 @@ no-op, its observations) is found out in `gapfloor.engines.gymnasium.description
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import traceback
@@ -63,21 +64,19 @@ def level_place(spec: EngineSpec) -> tuple[str, str]:
 def make_env(spec: EngineSpec, *, level: int = 0, render_mode: str | None = None) -> Any:
     """A new environment of a specification; `level` matters where it is an argument of the maker."""
     GYMNASIUM.installed_version()
-    arguments = arguments_of(spec)
-    place, name = level_place(spec)
-    if place == "argument":
-        arguments[name] = level
     if spec.engine == ENVPOOL.name:
         from gapfloor.engines.envpool import PoolEnvironment
 
         return PoolEnvironment(spec)
-    make = _call_factory if is_factory(spec) else _make_id
+    arguments = arguments_of(spec)
+    place, name = level_place(spec)
+    if place == "argument":
+        arguments[name] = level
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about old versions of environments: the name was the user's choice
-            env = make(spec, arguments, render_mode)
+            # About old versions of environments: the name was the user's choice.
+            warnings.simplefilter("ignore")
+            env = _made(spec, arguments, render_mode)
             for wrapper in filter(None, str(spec.option("wrapper") or "").split(",")):
                 env = named_object(wrapper, what="wrapper")(env)
             return env
@@ -86,6 +85,35 @@ def make_env(spec: EngineSpec, *, level: int = 0, render_mode: str | None = None
     except Exception as error:
         said = str(error) or f"in `{traceback.extract_tb(error.__traceback__)[-1].line}`"
         raise UsageError(f"{spec.game} cannot be made: {type(error).__name__}: {said}") from error
+
+
+def _made(spec: EngineSpec, arguments: dict[str, Any], render_mode: str | None) -> Any:
+    """What Gymnasium or the user's factory makes of these arguments, with the step limit that the user asked for."""
+    import gymnasium
+
+    limit, takes = spec.option("max_episode_steps"), ("render_mode", "max_episode_steps")
+    if is_factory(spec):
+        make = named_object(spec.game, what="environment")
+        takes = tuple(parameters_of(make))
+    else:
+        _register(spec.game)
+        make = functools.partial(gymnasium.make, spec.game, disable_env_checker=True)
+    if render_mode is not None and "render_mode" in takes:
+        arguments.setdefault("render_mode", render_mode)
+    if limit is not None and "max_episode_steps" in takes:
+        arguments["max_episode_steps"] = limit
+    try:
+        env = make(**arguments)
+    except gymnasium.error.DependencyNotInstalled as error:
+        extra = next((each for each in ("mujoco", "box2d") if f"[{each}]" in str(error)), None)
+        if extra is None:
+            raise
+        raise MissingExtraError(
+            f'{spec.game} needs more packages: pip install "gapfloor[{extra}]".'
+        ) from None
+    if limit is not None and "max_episode_steps" not in takes:
+        env = gymnasium.wrappers.TimeLimit(env, int(limit))
+    return env
 
 
 def begin_level(spec: EngineSpec, env: Any, level: int, *, render_mode: str | None) -> tuple[Any, Any, Any]:
@@ -113,25 +141,6 @@ def begin_level(spec: EngineSpec, env: Any, level: int, *, render_mode: str | No
     return env, *answer
 
 
-def _make_id(spec: EngineSpec, arguments: dict[str, Any], render_mode: str | None) -> Any:
-    import gymnasium
-
-    if spec.option("max_episode_steps") is not None:
-        arguments["max_episode_steps"] = spec.option("max_episode_steps")
-    if render_mode is not None:
-        arguments.setdefault("render_mode", render_mode)
-    _register(spec.game)
-    try:
-        return gymnasium.make(spec.game, disable_env_checker=True, **arguments)
-    except gymnasium.error.DependencyNotInstalled as error:
-        extra = next((each for each in ("mujoco", "box2d") if f"[{each}]" in str(error)), None)
-        if extra is None:
-            raise
-        raise MissingExtraError(
-            f'{spec.game} needs more packages: pip install "gapfloor[{extra}]".'
-        ) from None
-
-
 def _register(name: str) -> None:
     """Import the package that registers an environment, or name the nearest environments."""
     import gymnasium
@@ -155,21 +164,6 @@ def _register(name: str) -> None:
         raise UnknownEnvironmentError(
             f"{error} An environment of another package is written gym:package:ID, so that it is imported first."
         ) from None
-
-
-def _call_factory(spec: EngineSpec, arguments: dict[str, Any], render_mode: str | None) -> Any:
-    import gymnasium
-
-    factory = named_object(spec.game, what="environment")
-    takes, limit = parameters_of(factory), spec.option("max_episode_steps")
-    if render_mode is not None and "render_mode" in takes:
-        arguments.setdefault("render_mode", render_mode)
-    if limit is not None and "max_episode_steps" in takes:
-        arguments["max_episode_steps"] = limit
-    env = factory(**arguments)
-    if limit is not None and "max_episode_steps" not in takes:
-        env = gymnasium.wrappers.TimeLimit(env, int(limit))
-    return env
 
 
 def named_object(name: str, *, what: str) -> Any:
