@@ -91,13 +91,14 @@ def _made(spec: EngineSpec, arguments: dict[str, Any], render_mode: str | None) 
     """What Gymnasium or the user's factory makes of these arguments, with the step limit that the user asked for."""
     import gymnasium
 
-    limit, takes = spec.option("max_episode_steps"), ("render_mode", "max_episode_steps")
+    limit = spec.option("max_episode_steps")
     if is_factory(spec):
         make = named_object(spec.game, what="environment")
-        takes = tuple(parameters_of(make))
+        takes = set(parameters_of(make))
     else:
         _register(spec.game)
         make = functools.partial(gymnasium.make, spec.game, disable_env_checker=True)
+        takes = {"render_mode", "max_episode_steps"}
     if render_mode is not None and "render_mode" in takes:
         arguments.setdefault("render_mode", render_mode)
     if limit is not None and "max_episode_steps" in takes:
