@@ -47,10 +47,10 @@ def test_the_interval_excludes_zero_exactly_when_a_call_is_made():
             if call.call == "not tested":
                 assert call.not_tested == call.test.doubt
                 continue
-            low, high = call.interval
+            low, high = call.estimate.interval
             assert (low > 0 or high < 0) == (call.call in ("above", "below"))
             assert (call.p_holm < 0.05) == (call.call in ("above", "below"))
-            assert call.confidence == pytest.approx(1 - 0.05 / call.divisor)
+            assert call.estimate.confidence == pytest.approx(1 - 0.05 / call.divisor)
             seen.add((call.call, call.divisor))
     assert {divisor for _, divisor in seen} == {1, 2, 3, 4, 5}
 
@@ -71,7 +71,7 @@ def test_too_few_runs_are_not_tested_and_leave_the_family():
     calls = call_reference_family(tests)
     assert [call.not_tested or call.call for call in calls] == ["1 run", "2 runs", "above", "above"]
     assert calls[3].family_size == 2
-    assert math.isnan(calls[0].interval[0])
+    assert math.isnan(calls[0].estimate.interval[0])
 
 
 def test_the_least_number_of_runs_is_a_choice_of_the_plan():
@@ -133,7 +133,7 @@ def test_runs_that_do_not_differ_are_above_a_floor_that_is_far_from_them():
     """Three runs at 500: another run at the lowest return seen would have to weigh (20 / 491) of all runs."""
     floor = np.tile([9.0, 20.0, 31.0], 40)
     call = one([500.0] * 3, floor, seen=(500.0, 500.0))
-    assert (call.call, call.interval[1]) == ("above", pytest.approx(500 - floor.mean(), abs=3))
+    assert (call.call, call.estimate.interval[1]) == ("above", pytest.approx(500 - floor.mean(), abs=3))
     assert 1 < call.test.p / (2 * (11 / 491) ** 3) < 5
     assert one([40.0] * 3, floor, seen=(40.0, 40.0)).call == "not distinguishable"
 

@@ -7,22 +7,22 @@ tests of one family are called together, and a row is written for each call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from gapfloor.analysis.grouping import Place, RunName, RunSample
-from gapfloor.analysis.planned_study import PlannedStudy, families_of
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Decision
 from gapfloor.plan.model import Method
 from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.families import FamilyCall
+from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.tables.cells import counted
 
 Families = Sequence[Sequence["Compared"]]
+#: The samples of each run: one, or two (training and held-out levels) for a gap.
+Runs = dict[RunName, tuple[RunSample, ...]]
 AnyCompared = TypeVar("AnyCompared", bound="Compared")
 
 
@@ -34,19 +34,11 @@ class Compared(ABC):
     labels: dict[str, Any]
     """The labels of the row."""
     family: str
-    runs: dict[RunName, tuple[RunSample, ...]]
-    """The samples of each run: one, or two (training and held-out levels) for a gap."""
+    runs: Runs
     floors: tuple[RunSample | None, ...]
     """The reference on the same level sets."""
-    distinct: dict[RunName, tuple[RunSample, ...]]
+    distinct: Runs
     """The runs without copies."""
-
-    words: ClassVar[tuple[str, str]]
-    """What a value above and below zero is called."""
-    call_paper: ClassVar[Callable[..., Sequence[FamilyCall]]]
-    """The calls of a family of the paper's tests."""
-    call_recommended: ClassVar[Callable[..., Sequence[FamilyCall]]]
-    """The calls of a family of recommended tests."""
 
     @property
     @abstractmethod
@@ -62,15 +54,10 @@ class Compared(ABC):
     def row(self, call: FamilyCall) -> Any:
         """The row of the comparison with its call."""
 
-    @property
-    def place(self) -> Place:
-        """Game, mode and budget."""
-        return Place(*(self.labels[name] for name in Place._fields))
-
-    @property
-    def seed(self) -> int:
-        """The seed of the row, which no other row has."""
-        return int(self.labels["seed"])
+    @staticmethod
+    def call_recommended(tests: Sequence[Any], *, alpha: float) -> Sequence[FamilyCall]:
+        """The calls of a family of recommended tests."""
+        return call_family(tests, alpha=alpha)
 
     @cached_property
     def samples(self) -> list[RunSample]:
@@ -99,7 +86,11 @@ class Compared(ABC):
             p, reason = NAN, call.not_tested
             if not reason or reason.endswith((" run", " runs")):
                 reason = self.too_few
-        elif call.call == "equivalent" and call.divisor and not call.is_equivalent_in_family:
+        elif (
+            call.test.method == "recommended"
+            and call.call == "equivalent"
+            and not call.is_equivalent_in_family
+        ):
             reason = "not after correction over games"
         return Decision(
             call=call.call, p_adjusted=p, family=self.family, family_size=call.family_size, reason=reason
@@ -115,10 +106,10 @@ class Compared(ABC):
 
     def without_draw(self: AnyCompared, draw: str) -> AnyCompared | None:
         """The comparison without a draw; None where no run has the draw or nothing could be tested without it."""
-        floors = [floor for floor in self.floors if floor is not None]
+        everything = [*self.samples, *(floor for floor in self.floors if floor is not None)]
         if not any(draw in sample.draws for sample in self.samples):
             return None
-        if not (self.has_enough_runs and all(_can_lose(each, draw) for each in (*self.samples, *floors))):
+        if not (self.has_enough_runs and all(sample.can_lose(draw) for sample in everything)):
             return None
         runs = {
             name: tuple(sample.without_draw(draw) for sample in samples)
@@ -133,18 +124,12 @@ class Compared(ABC):
         )
 
 
-def in_families(found: Sequence[AnyCompared]) -> list[list[AnyCompared]]:
-    """Comparisons by the families in which their tests are corrected."""
-    families = families_of(found, lambda one: (one.family, one.place.mode))
-    return [[found[i] for i in members] for members in families]
-
-
 def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[FamilyCall]:
     """The calls of one family by a method (the plan's)."""
-    kind, alpha = type(family[0]), family[0].context.plan.floor.alpha
-    if (method or family[0].context.method) == "recommended":
-        return list(kind.call_recommended([one.recommended_test for one in family], alpha=alpha))
-    calls = kind.call_paper([one.paper_test for one in family], alpha=alpha)
+    first, alpha = family[0], family[0].context.plan.floor.alpha
+    if (method or first.context.method) == "recommended":
+        return list(first.call_recommended([one.recommended_test for one in family], alpha=alpha))
+    calls = call_family([one.paper_test for one in family], alpha=alpha)
     return [
         call if one.has_enough_runs else replace(call, call="not tested")
         for one, call in zip(family, calls, strict=True)
@@ -152,18 +137,17 @@ def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[F
 
 
 def called_rows(families: Families, *, method: Method | None = None) -> tuple[Any, ...]:
-    """A row per comparison, with the calls of one method (the plan's)."""
-    rows = (
-        one.row(call)
-        for family in families
-        for one, call in zip(family, calls_of(family, method), strict=True)
-    )
-    return families[0][0].context.in_order(rows) if families else ()
+    """A row per comparison with its call by one method (the plan's), by agent, then place, rule and level set."""
+    rows = []
+    for family in families:
+        rows += [one.row(call) for one, call in zip(family, calls_of(family, method), strict=True)]
+    study = families[0][0].context.study if families else None
 
+    def order(row: Any) -> tuple[int, ...]:
+        assert study is not None
+        return (
+            (None, *study.agents).index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
+            study.rules.index(row.rule), study.level_sets.index(row.level_set) if row.level_set else 0,
+        )  # fmt: skip
 
-def _can_lose(sample: RunSample, draw: str) -> bool:
-    """Whether two episodes remain without a draw; in a census, and of several networks, the parts are not draws."""
-    if draw not in sample.draws:
-        return True
-    remaining = np.count_nonzero(sample.draw != sample.draws.index(draw))
-    return not sample.is_census and sample.network_means.size < 2 and remaining > 1
+    return tuple(sorted(rows, key=order))

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from itertools import product
+from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.compared import Compared, in_families
-from gapfloor.analysis.grouping import Place, RunName, RunSample
+from gapfloor.analysis.compared import Compared, Runs, called_rows
+from gapfloor.analysis.grouping import Place, RunSample
 from gapfloor.analysis.inputs import FLOOR_RULE
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.planned_study import PlannedStudy, families_of
 from gapfloor.analysis.rows import CallCount, ComparisonRow, Equivalence, ReturnRow
 from gapfloor.plan.model import Method
-from gapfloor.statistics.conventions import (
-    NO_PAIR,
-    THESE_RUNS,
-    Floats,
-    Pair,
-    do_not_differ,
-    sem,
-)
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.conventions import NAN, NO_PAIR, THESE_RUNS, Floats, Pair, do_not_differ, sem
 from gapfloor.statistics.families import FamilyCall
-from gapfloor.statistics.floor import FloorComparison, call_family, compare_to_floor
 from gapfloor.statistics.reference_calls import (
+    FloorComparison,
     ReferenceTest,
     call_reference_family,
+    compare_to_floor,
     compare_to_reference,
 )
 from gapfloor.statistics.welch import equivalence_unreachable, moments, t_interval, welch_of_moments
 from gapfloor.tables.cells import counted
-
-_WIDENED: dict[tuple[bool, bool], Literal["", "upper", "lower", "both"]] = {
-    (False, False): "", (True, False): "lower", (False, True): "upper", (True, True): "both",
-}  # fmt: skip
 
 
 def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
@@ -93,8 +83,6 @@ def return_row(
 class ReferenceComparison(Compared):
     """Runs and the reference that they are compared with, on one level set."""
 
-    words = ("above", "below")
-    call_paper = staticmethod(call_family)
     call_recommended = staticmethod(call_reference_family)
 
     @property
@@ -122,7 +110,7 @@ class ReferenceComparison(Compared):
             self.values("paper"),
             self.floor.units,
             margin=self.context.margin(self.floor, *self.samples),
-            **self.context.resampling(self.seed),
+            **self.context.resampling(self.labels["seed"]),
         )
 
     @cached_property
@@ -139,9 +127,20 @@ class ReferenceComparison(Compared):
 
     def row(self, call: FamilyCall) -> ComparisonRow:
         """The comparison with its call."""
-        test, units = call.test, np.sort(self.floor.units)
-        values, floor = self.values("paper" if _is_paper(test) else "recommended"), float(units.mean())
-        decision, is_out_of_reach = self.decision(call), self._is_out_of_reach
+        test, decision, units = call.test, self.decision(call), np.sort(self.floor.units)
+        values, different = self.values(test.method), self.values("recommended")
+        delta, floor = call.estimate, float(units.mean())
+        if test.method == "recommended" and decision.call == "not tested":
+            low, high = self._episode_interval()
+            confidence = self.context.plan.intervals.confidence
+            delta = replace(delta, low=low, high=high, confidence=confidence, p=NAN, estimand=THESE_RUNS)
+
+        def leaves_room(sample: Floats) -> bool:
+            # Whether the error of a sample's mean alone does not rule equivalence out.
+            return sample.size < 2 or not equivalence_unreachable(
+                margin=test.margin, sem=sem(sample), n=sample.size, alpha=self.context.plan.floor.alpha
+            )
+
         return ComparisonRow(
             **{**self.labels, "n": test.n},
             mean=test.mean,
@@ -149,18 +148,18 @@ class ReferenceComparison(Compared):
             floor=floor,
             floor_sem=sem(units),
             floor_n=units.size,
-            delta=self._estimate(call),
+            delta=delta,
             decision=decision,
             equivalence=Equivalence(
                 p=test.p_tost,
                 p_adjusted=call.p_tost_holm,
                 margin=test.margin,
-                is_reachable=not is_out_of_reach(test.margin, units),
-                runs_allow=not is_out_of_reach(test.margin, self.values("recommended")),
+                is_reachable=leaves_room(units),
+                runs_allow=leaves_room(different),
             ),
             runs_above=int(np.count_nonzero(values > floor)),
             n_copies=self.n_copies,
-            widened="" if _is_paper(test) or decision.call == "not tested" else _WIDENED[test.widened],
+            widened="" if decision.call == "not tested" else test.widened,
         )
 
     @property
@@ -169,88 +168,61 @@ class ReferenceComparison(Compared):
         left_out = f", {counted(self.n_copies, 'copy', 'copies')} left out" if self.n_copies else ""
         return f"{super().too_few}{left_out}"
 
-    def _estimate(self, call: FamilyCall) -> Estimate:
-        test, found = call.test, {"value": call.test.delta, "se": call.test.se}
-        if _is_paper(test):
-            return Estimate(
-                **found, df=test.df, low=test.ci[0], high=test.ci[1], confidence=test.confidence, p=test.p,
-                method="paper",
-            )  # fmt: skip
-        if call.call == "not tested":
-            (low, high), confidence = self._episode_interval(), self.context.plan.intervals.confidence
-            return Estimate(
-                **found, low=low, high=high, confidence=confidence, estimand=THESE_RUNS, method="recommended"
-            )
-        low, high = call.interval
-        return Estimate(
-            **found, low=low, high=high, confidence=call.confidence, p=test.p, method="recommended"
-        )
-
     def _episode_interval(self) -> Pair:
         """Student's interval of the difference over episodes: these runs on new episodes of these levels."""
         samples = [sample for (sample,) in self.distinct.values()]
-        if self.floor.is_census or any(sample.is_census for sample in samples):
-            return NO_PAIR  # in a census episodes of one level are not independent
-        if do_not_differ(self.floor.units, scale=max(map(abs, self.seen))):
-            return NO_PAIR  # equal episodes say nothing about the error of their mean
         returns = np.concatenate([sample.returns for sample in samples])
-        if returns.size < 2:
+        # In a census episodes of one level are not independent, and equal ones say nothing about an error.
+        if (
+            any(sample.is_census for sample in (self.floor, *samples))
+            or do_not_differ(self.floor.units, scale=max(map(abs, self.seen)))
+            or returns.size < 2
+        ):
             return NO_PAIR
         test = welch_of_moments(moments(np.sort(returns)), moments(np.sort(self.floor.units)))
         return t_interval(
             test.difference, test.se, test.df, confidence=self.context.plan.intervals.confidence
         )
 
-    def _is_out_of_reach(self, margin: float, sample: Floats) -> bool:
-        """Whether the error of a sample's mean alone rules equivalence out."""
-        alpha = self.context.plan.floor.alpha
-        return sample.size > 1 and equivalence_unreachable(
-            margin=margin, sem=sem(sample), n=sample.size, alpha=alpha
-        )
-
-
-def _is_paper(test: Any) -> bool:
-    return isinstance(test, FloorComparison)
-
 
 def comparisons(
     context: PlannedStudy, *, agents: Sequence[str | None] | None = None, reference: str = ""
 ) -> list[list[ReferenceComparison]]:
     """Runs (by default of the plan's pools) with a reference (by default the plan's), by families of tests."""
-    reference = reference or context.plan.floor.reference
-    found = []
-    for agent in context.pools if agents is None else agents:
-        unnamed = _unnamed(context, agent, reference)
-        for condition in context.study.conditions:
-            place, rule, level_set = condition.place, condition.rule, condition.level_set
-            runs = context.study.runs(place, rule, level_set, agent=agent)
-            floor = context.study.floor(place, level_set, reference=reference)
-            if not runs or floor is None or floor.returns.size < 2:
-                continue
-            about: dict[str, Any] = {"rules": (rule,), "level_sets": (level_set,), "unnamed": unnamed}
-            labels = context.row(
-                "floor comparison", place, n=len(runs), agent=agent, names=(agent or "", reference), **about
+    planned, study, found = context.plan.floor.reference, context.study, []
+    reference = reference or planned
+    for agent, condition in product(context.pools if agents is None else agents, study.conditions):
+        place, rule, level_set = condition.place, condition.rule, condition.level_set
+        samples = study.runs(place, rule, level_set, agent=agent)
+        floor = study.floor(place, level_set, reference=reference)
+        if not samples or floor is None or floor.returns.size < 2:
+            continue
+        unnamed = "" if agent in context.pools else "the plan does not name comparisons of single agents"
+        if reference != planned:
+            unnamed = f"the plan does not name comparisons with the reference '{reference}'"
+        about: dict[str, Any] = {"rules": (rule,), "level_sets": (level_set,), "unnamed": unnamed}
+        labels = context.row(
+            "floor comparison", place, n=len(samples), agent=agent, names=(agent or "", reference), **about
+        )
+        shared = [getattr(condition, name) for name in context.plan.floor.family]
+        runs: Runs = {name: (one,) for name, one in samples.items()}
+        found.append(
+            ReferenceComparison(
+                context=context,
+                labels={**labels, "reference": reference},
+                family=context.naming(place, **about).family_of("floor", *shared, agent or ""),
+                runs=runs,
+                floors=(floor,),
+                distinct=study.distinct(runs, place),
             )
-            shared = [getattr(condition, name) for name in context.plan.floor.family]
-            samples: dict[RunName, tuple[RunSample, ...]] = {name: (one,) for name, one in runs.items()}
-            found.append(
-                ReferenceComparison(
-                    context=context,
-                    labels={**labels, "reference": reference},
-                    family=context.naming(place, **about).family_of("floor", *shared, agent or ""),
-                    runs=samples,
-                    floors=(floor,),
-                    distinct=context.study.distinct(samples, place),
-                )
-            )
-    return in_families(found)
+        )
+    return families_of(found, lambda one: (one.family, one.labels["mode"]))
 
 
-def _unnamed(context: PlannedStudy, agent: str | None, reference: str) -> str:
-    """Why no plan names these comparisons, or nothing."""
-    if reference != context.plan.floor.reference:
-        return f"the plan does not name comparisons with the reference '{reference}'"
-    return "" if agent in context.pools else "the plan does not name comparisons of single agents"
+def stricter_rows(context: PlannedStudy, references: Iterable[str]) -> tuple[ComparisonRow, ...]:
+    """Comparisons with stricter references than the plan's."""
+    found = (called_rows(comparisons(context, reference=reference)) for reference in references)
+    return tuple(row for rows in found for row in rows)
 
 
 def call_counts(rows: Iterable[ComparisonRow]) -> tuple[CallCount, ...]:

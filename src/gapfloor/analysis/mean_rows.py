@@ -11,7 +11,8 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from gapfloor.analysis.apply import plan_used, resolve_plan
 from gapfloor.analysis.column_names import TableOptions
@@ -26,8 +27,8 @@ from gapfloor.analysis.summaries import Summaries, Summary
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
-from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
-from gapfloor.statistics.families import holm, holm_divisors, word_of
+from gapfloor.statistics.conventions import CALLS, NAN, NO_PAIR
+from gapfloor.statistics.families import call_family
 from gapfloor.tables.cells import counted
 
 #: Agents that are the floor where the user names none.
@@ -66,7 +67,11 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
             f"There is no floor to compare with: no rows are named random or uniform, and no floor of {names} ships "
             "with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its rows (--floor NAME)."
         )
-    compared = [(row, each) for row in runs if (each := floors.get((row.game, row.level_set)))]
+    compared = [
+        MeanComparison(row, each, content.least_runs)
+        for row in runs
+        if (each := floors.get((row.game, row.level_set)))
+    ]
     lacking = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
     problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]
     for key in (key for key in found if key not in floors):
@@ -140,62 +145,59 @@ def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) 
     )  # fmt: skip
 
 
-def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]]) -> Iterator[ComparisonRow]:
+@dataclass(frozen=True)
+class MeanComparison:
+    """A published mean and the floor that it is compared with."""
+
+    row: Summary
+    floor: StatedFloor
+    least_runs: int
+
+    words: ClassVar[tuple[str, str]] = CALLS
+
+    @property
+    def not_tested(self) -> str:
+        """Why nothing can be tested; empty where it can."""
+        row, floor = self.row, self.floor
+        if row.n >= self.least_runs and math.isfinite(row.sem) and math.isfinite(floor.sem):
+            return ""
+        if not row.n:
+            return "the number of runs is not given: --label n=10"
+        if not math.isfinite(row.sem):
+            return "no spread over runs"
+        return "the floor has no error" if not math.isfinite(floor.sem) else counted(row.n, "run")
+
+    def estimate(self, *, alpha: float = NAN) -> Estimate:
+        """The difference from the floor with its interval at 1 - alpha."""
+        row, floor, p, ends = self.row, self.floor, NAN, NO_PAIR
+        delta = row.mean - floor.mean
+        if not self.not_tested:
+            floor_df = float(floor.n - 1) if floor.n > 1 else _MANY
+            parts = VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)
+            p = two_part_p(delta, *parts)
+            ends = NO_PAIR if math.isnan(alpha) else two_part_interval(delta, *parts, alpha=alpha)
+        return Estimate(
+            value=delta, se=math.hypot(row.sem, floor.sem), low=ends[0], high=ends[1], confidence=1 - alpha, p=p,
+            method="recommended, from means",
+        )  # fmt: skip
+
+
+def _compared(context: PlannedStudy, pairs: Sequence[MeanComparison]) -> Iterator[ComparisonRow]:
     """The rows with Holm's correction over the games of an agent, rule and level set."""
     alpha = context.plan.floor.alpha
-    tests = []
-    for row, floor in pairs:
-        is_tested = row.n >= context.plan.least_runs and math.isfinite(row.sem) and math.isfinite(floor.sem)
-        floor_df = float(floor.n - 1) if floor.n > 1 else _MANY
-        parts = (
-            (VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)) if is_tested else ()
-        )
-        tests.append((parts, two_part_p(row.mean - floor.mean, *parts) if parts else NAN))
-    for members in families_of(pairs, lambda pair: (pair[0].agent, pair[0].rule, pair[0].level_set)):
-        p_values = [tests[i][1] for i in members]
-        adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
-        size = sum(not math.isnan(p) for p in adjusted)
-        for i, p_adjusted, divisor in zip(members, map(float, adjusted), divisors, strict=True):
-            row, floor = pairs[i]
-            parts, p = tests[i]
-            delta = row.mean - floor.mean
-            level = alpha / max(int(divisor), 1)
-            interval = two_part_interval(delta, *parts, alpha=level) if parts else NO_PAIR
-            call: Call = word_of(p_adjusted, delta, ("above", "below"), alpha=alpha)
-            place = Place(row.game, context.study.modes[0], "")
-            labels = context.row(
-                "floor comparison",
-                place,
-                n=row.n,
-                rules=(row.rule,),
-                level_sets=(row.level_set,),
-                agent=row.agent,
-                names=(row.agent,),
-            )
+    for members in families_of(pairs, lambda one: (one.row.agent, one.row.rule, one.row.level_set)):
+        for call in call_family(members, alpha=alpha):
+            row, floor, delta = call.test.row, call.test.floor, call.estimate
+            family = f"floor: {', '.join(filter(None, (row.rule, row.level_set, row.agent)))}"
             yield ComparisonRow(
-                **labels,
-                mean=row.mean,
-                sem=row.sem,
-                floor=floor.mean,
-                floor_sem=floor.sem,
-                floor_n=floor.n,
-                delta=Estimate(
-                    value=delta, se=math.hypot(row.sem, floor.sem), low=interval[0], high=interval[1],
-                    confidence=1 - level, p=p, method="recommended, from means",
+                **context.row(
+                    "floor comparison", Place(row.game, context.study.modes[0], ""), n=row.n, rules=(row.rule,),
+                    level_sets=(row.level_set,), agent=row.agent, names=(row.agent,),
                 ),
+                mean=row.mean, sem=row.sem, floor=floor.mean, floor_sem=floor.sem, floor_n=floor.n,
+                delta=delta if call.divisor else dataclasses.replace(delta, confidence=1 - alpha),
                 decision=Decision(
-                    call=call,
-                    p_adjusted=p_adjusted,
-                    family=f"floor: {', '.join(filter(None, (row.rule, row.level_set, row.agent)))}",
-                    family_size=size,
-                    reason="" if parts else _why_not(row, floor),
+                    call=call.call, p_adjusted=call.p_holm, family=family, family_size=call.family_size,
+                    reason=call.not_tested,
                 ),
             )  # fmt: skip
-
-
-def _why_not(row: Summary, floor: StatedFloor) -> str:
-    if not row.n:
-        return "the number of runs is not given: --label n=10"
-    if not math.isfinite(row.sem):
-        return "no spread over runs"
-    return "the floor has no error" if not math.isfinite(floor.sem) else counted(row.n, "run")

@@ -23,8 +23,7 @@ import numpy.typing as npt
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, Floats, Ints
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.satterthwaite import satterthwaite
-from gapfloor.statistics.welch import t_estimate
+from gapfloor.statistics.welch import satterthwaite, t_estimate
 
 
 class ByLevel(NamedTuple):

@@ -18,7 +18,7 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -31,7 +31,7 @@ from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, planned_floo
 from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, Floats, Method
 from gapfloor.statistics.reference_calls import LEAST_FLOOR, LEAST_RUNS
 from gapfloor.statistics.run_shape import are_in_doubt
-from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import satterthwaite
 
 POWER = 0.8
 
@@ -59,8 +59,8 @@ class PlannedComparison:
     """A comparison with the floor: the expected truth behind it, and whose test is to call it.
 
     >>> bigfish = PlannedComparison(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5, family_size=8)
-    >>> round(bigfish.power(15, 384), 2), bigfish.required_runs(384)
-    (0.78, 16)
+    >>> round(bigfish.power(15, 384), 2)
+    0.78
     """
 
     delta: float
@@ -110,10 +110,6 @@ class PlannedComparison:
         doubts = are_in_doubt(values)[0 if sign > 0 else 1]
         return float(np.mean((p < self.alpha / self.family_size) & ~doubts))
 
-    def required_runs(self, n_floor: int, power: float = POWER) -> int | None:
-        """The fewest runs that reach `power` with this floor; None if no number does."""
-        return smallest_reaching(lambda n: self.power(n, n_floor), power, MAX_RUNS, least=LEAST_RUNS)
-
     def required_floor_episodes(self, n_runs: int, power: float = POWER) -> int | None:
         """The fewest floor episodes that reach `power` with these runs; None if the runs alone forbid it."""
         if self.power(n_runs, MAX_EPISODES) < power:
@@ -127,14 +123,13 @@ class PlannedComparison:
         searched together. Of all designs it is the one with the fewest runs plus floor episodes / EPISODES_PER_RUN.
         """
         best: StudyDesign | None = None
-        smallest = math.inf
-        for n_runs in _run_counts():
-            if n_runs >= smallest:
-                break
+        n_runs, smallest = LEAST_RUNS, math.inf
+        while n_runs <= MAX_RUNS and n_runs < smallest:
             n_floor = self.required_floor_episodes(n_runs, power)
-            if n_floor is not None and n_runs + n_floor / EPISODES_PER_RUN < smallest:
+            if n_floor and n_runs + n_floor / EPISODES_PER_RUN < smallest:
                 smallest = n_runs + n_floor / EPISODES_PER_RUN
                 best = StudyDesign(n_runs, n_floor, self.power(n_runs, n_floor))
+            n_runs += max(1, n_runs // 20 if n_runs >= 40 else 1)
         return best
 
     def smallest_delta(self, n_runs: int, n_floor: int, power: float = POWER) -> float:
@@ -238,14 +233,6 @@ def _smallest_size(power_at: Callable[[float], float], power: float, *, high: fl
         if not high < 1e9:
             return NAN
     return float(optimize.brentq(lambda size: power_at(size) - power, 1e-9, high, xtol=1e-6))
-
-
-def _run_counts() -> Iterator[int]:
-    """Every number of runs up to 40, then steps of a twentieth."""
-    n = LEAST_RUNS
-    while n <= MAX_RUNS:
-        yield n
-        n += max(1, n // 20 if n >= 40 else 1)
 
 
 def _half_widths(planned: PlannedComparison, n_runs: int, n_floor: int, alpha: float) -> Floats:

@@ -1,15 +1,16 @@
-"""The recommended calls of runs against a reference (usually the random floor).
+"""Runs against a reference, usually the random floor: the paper's test, and the recommended one.
 
-The p compares what is known about the mean over runs with what is known about the reference's mean (`behrens_fisher`).
-Holm's procedure runs over the games of a family, and each row has the interval at the level at which Holm tested it, so
-that the interval excludes zero exactly when a call is made. A call that the shape of the runs does not allow
-(`run_shape`) is not made: the row is "not tested", with the reason.
+The paper's test is Welch's of run values against floor episodes. The recommended p compares what is known about the
+mean over runs with what is known about the reference's mean (`behrens_fisher`). Its interval is at the level at which
+Holm tested the row, so that it excludes zero exactly when a call is made. A call that the shape of the runs does not
+allow (`run_shape`) is not made: the row is "not tested", with the reason.
 
 References:
-    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
-        65-70.
-    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach. Journal of
-        Pharmacokinetics and Biopharmaceutics 15, 657-680.
+    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
+        involved. Biometrika 34(1-2), 28-35.
+    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
+        the equivalence of average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics 15(6), 657-680.
+    Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
 """
 
 from __future__ import annotations
@@ -17,28 +18,36 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, difference_limit, floor_mean, tail_p
+from gapfloor.statistics.bootstrap import difference_interval
 from gapfloor.statistics.conventions import (
     ALPHA,
+    CALLS,
+    CONFIDENCE,
+    N_RESAMPLES,
     NAN,
     NO_PAIR,
     PAPER_MARGIN,
     ROUNDING,
     Floats,
     MarginRule,
+    Method,
     Pair,
+    Widened,
     do_not_differ,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.families import FamilyCall, holm, holm_divisors, word_of
+from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
+from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
 
 #: With fewer runs a comparison is not tested, unless the plan says otherwise.
 LEAST_RUNS = 3
@@ -46,20 +55,55 @@ LEAST_RUNS = 3
 LEAST_FLOOR = 50
 
 
-@dataclass(frozen=True)
-class ReferenceTest:
+@dataclass(frozen=True, kw_only=True)
+class FloorTest:
     """The mean over runs minus the mean of a reference, tested without regard to Holm's correction."""
 
+    words: ClassVar[tuple[str, str]] = CALLS
     n: int
+    """Number of runs."""
     mean: float
+    """Mean over runs."""
     sem: float
-    """Of the mean over runs."""
+    """Standard error of `mean` over runs: sd(ddof=1)/sqrt(n)."""
     delta: float
+    """mean - floor."""
     se: float
+    """Standard error of delta: run-to-run and per-episode floor variance together."""
     p: float
+    """Two-sided p, before any correction."""
     p_tost: float
-    """1 where the runs are known to be skewed or to form two groups."""
+    """p of the equivalence test (two one-sided tests) at the margin; not corrected for the family."""
     margin: float
+    """How far from the floor still counts as equivalent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorComparison(FloorTest):
+    """The paper's test: Welch's, with a percentile bootstrap interval."""
+
+    method: ClassVar[Method] = "paper"
+    widened: ClassVar[Widened] = ""
+    ci: Pair
+    """Percentile bootstrap interval of delta; runs and floor episodes are both resampled."""
+    df: float
+    """Its degrees of freedom (Satterthwaite)."""
+    confidence: float = CONFIDENCE
+    """Confidence of the interval."""
+
+    def estimate(self, *, alpha: float = NAN) -> Estimate:
+        """Delta with its percentile interval, whatever `alpha` is."""
+        return Estimate(
+            value=self.delta, se=self.se, df=self.df, low=self.ci[0], high=self.ci[1], confidence=self.confidence,
+            p=self.p, method="paper",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceTest(FloorTest):
+    """The recommended test. `p_tost` is 1 where the runs are known to be skewed or to form two groups."""
+
+    method: ClassVar[Method] = "recommended"
     run_values: tuple[float, ...]
     """In ascending order; the family's shape is taken from them."""
     not_tested: str = ""
@@ -71,30 +115,79 @@ class ReferenceTest:
     """With the highest, and with the lowest return of the comparison as one more episode."""
 
     @property
-    def is_tested(self) -> bool:
-        """Whether there is a p."""
-        return not self.not_tested
-
-    @property
     def doubt(self) -> str:
         """Why a call in the direction of the difference cannot be made; empty if it can."""
         return self.doubts[0 if self.delta > 0 else 1]
 
     @property
-    def widened(self) -> tuple[bool, bool]:
-        """Whether the lower and the upper limit were moved outwards for skewed runs."""
+    def widened(self) -> Widened:
+        """Which limits were moved outwards for skewed runs."""
         low, high = (0.0, 0.0) if self.runs is None else self.runs.skewness
-        return bool(low), bool(high)
+        return "both" if low and high else "lower" if low else "upper" if high else ""
 
-    def interval(self, *, alpha: float) -> Pair:
-        """The interval at 1 - alpha; it excludes zero exactly where p < alpha."""
-        if self.runs is None or self.floors is None:
-            return NO_PAIR
-        low, high = (
-            difference_limit(self.runs, floor, sign=sign, alpha=alpha / 2)
-            for floor, sign in zip(self.floors, (1, -1), strict=True)
+    def estimate(self, *, alpha: float = NAN) -> Estimate:
+        """The difference with its interval at 1 - alpha, which excludes zero exactly where p < alpha."""
+        low, high = NO_PAIR
+        if self.runs is not None and self.floors is not None and not math.isnan(alpha):
+            low, high = (
+                difference_limit(self.runs, floor, sign=sign, alpha=alpha / 2)
+                for floor, sign in zip(self.floors, (1, -1), strict=True)
+            )
+        return Estimate(
+            value=self.delta,
+            se=self.se,
+            low=low,
+            high=high,
+            confidence=1 - alpha,
+            p=self.p,
+            method="recommended",
         )
-        return low, high
+
+
+def compare_to_floor(
+    run_values: npt.ArrayLike,
+    floor_returns: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    margin: MarginRule = PAPER_MARGIN,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
+) -> FloorComparison:
+    """Delta with Welch's test, its percentile interval and TOST.
+
+    Args:
+        run_values: one value per run, its mean over all of its episodes.
+        floor_returns: the floor's episode returns on the same draws.
+        rng: generator of the resamples; runs and floor episodes are both resampled.
+        margin: what still counts as equivalent.
+        confidence: of the interval.
+        n_resamples: of the bootstrap.
+
+    With one run nothing can be tested: the tests are NaN and the interval too.
+
+    >>> rng = np.random.default_rng(0)
+    >>> c = compare_to_floor([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1], rng=rng)
+    >>> round(c.delta, 2)
+    4.57
+    """
+    runs = finite_sample(run_values, "run_values")
+    floor = finite_sample(floor_returns, "floor_returns", minimum=2)
+    own, other = moments(runs), moments(floor)
+    test = welch_of_moments(own, other)
+    width = margin.at(other.mean)
+    return FloorComparison(
+        n=runs.size,
+        mean=own.mean,
+        sem=own.sem,
+        delta=test.difference,
+        se=float(np.hypot(own.sem, other.sem)),
+        ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        df=test.df,
+        p=test.p,
+        p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
+        margin=width,
+        confidence=confidence,
+    )
 
 
 def compare_to_reference(
@@ -174,39 +267,9 @@ def _why_not_tested(
 
 
 def call_reference_family(tests: Sequence[ReferenceTest], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
-    """The recommended calls of a family, in the order given.
-
-    Holm p < alpha: above or below, or not tested where the shape of the runs forbids the call; else TOST p < alpha (not
-    adjusted): equivalent; else not distinguishable. Rows that cannot be tested do not count in the family.
-    """
-    shape = family_shape([test.run_values for test in tests if test.is_tested])
-    tests = [_shaped(test, shape) if test.is_tested else test for test in tests]
-    p_values = np.array([test.p for test in tests])
-    found = zip(
-        tests, holm(p_values), holm([test.p_tost for test in tests]), holm_divisors(p_values, alpha=alpha),
-        strict=True,
-    )  # fmt: skip
-    size = int(np.count_nonzero(~np.isnan(p_values)))
-    return tuple(
-        _call(test, float(p), float(p_tost), int(divisor), family_size=size, alpha=alpha)
-        for test, p, p_tost, divisor in found
-    )
-
-
-def _call(test: ReferenceTest, p_holm: float, p_tost_holm: float, divisor: int, **family: Any) -> FamilyCall:
-    # The unadjusted p is compared, so that rounding cannot part call and interval.
-    level = family["alpha"] / divisor if divisor else NAN
-    call, reason = word_of(test.p, test.delta, ("above", "below"), alpha=level), test.not_tested
-    if is_called := call in ("above", "below"):
-        reason = test.doubt
-    elif test.p_tost < family["alpha"]:
-        call = "equivalent"
-    if reason:
-        call, p_holm, p_tost_holm, divisor = "not tested", NAN, NAN, 0
-    return FamilyCall(
-        test=test, call=call, p_holm=p_holm, p_tost_holm=p_tost_holm, divisor=divisor, not_tested=reason,
-        is_withheld=is_called and bool(reason), **family,
-    )  # fmt: skip
+    """The recommended calls of a family (`call_family`), by the shape of all of its runs."""
+    shape = family_shape([test.run_values for test in tests if not test.not_tested])
+    return call_family([test if test.not_tested else _shaped(test, shape) for test in tests], alpha=alpha)
 
 
 def _shaped(test: ReferenceTest, shape: FamilyShape) -> ReferenceTest:
