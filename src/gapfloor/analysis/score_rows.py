@@ -20,7 +20,7 @@ SUITE = "mean"
 
 def normalised_rows(context: PlannedStudy) -> tuple[ScoreRow, ...]:
     """Scores of every game that has a scale, then the unweighted means over the games of a budget."""
-    study = context.study
+    study, rows = context.study, []
     suites: dict[tuple[Place, str, str, str | None], list[float]] = {}
     whose: list[tuple[str | None, str]] = [(agent, rule) for agent in context.pools for rule in study.rules]
 
@@ -28,15 +28,16 @@ def normalised_rows(context: PlannedStudy) -> tuple[ScoreRow, ...]:
         about = context.row("score", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent)
         return ScoreRow(**about, **fields)
 
-    rows = []
     for place, (agent, rule), level_set in product(
         study.places, [*whose, (None, FLOOR_RULE)], study.level_sets
     ):
-        scale = score_scale(context, place, level_set)
-        mean, n = _mean_return(context, place, rule, level_set, agent)
+        scale, floor = score_scale(context, place, level_set), study.floor(place, level_set)
+        means = [sample.mean for sample in study.runs(place, rule, level_set, agent=agent).values()]
+        n = len(means)
+        if rule == FLOOR_RULE:
+            means, n = ([floor.mean], floor.returns.size) if floor is not None else ([], 0)
         if scale is not None and n:
-            score = between(mean, *scale)
-            low, high = map(float, scale)
+            score, (low, high) = between(float(np.mean(sorted(means))), *scale), map(float, scale)
             rows.append(row(place, rule, level_set, agent, n, score=score, r_min=low, r_max=high))
             suites.setdefault((place._replace(game=SUITE), rule, level_set, agent), []).append(score)
     for who, scores in suites.items():
@@ -51,13 +52,3 @@ def score_scale(context: PlannedStudy, place: Place, level_set: str) -> tuple[fl
         return published_scale(place.game, place.mode)
     floor = context.study.floor(place, level_set)
     return (floor.mean, upper) if floor is not None else None
-
-
-def _mean_return(
-    context: PlannedStudy, place: Place, rule: str, level_set: str, agent: str | None
-) -> tuple[float, int]:
-    if rule == FLOOR_RULE:
-        floor = context.study.floor(place, level_set)
-        return (floor.mean, floor.returns.size) if floor is not None else (NAN, 0)
-    runs = context.study.runs(place, rule, level_set, agent=agent)
-    return (float(np.mean(sorted(sample.mean for sample in runs.values()))), len(runs)) if runs else (NAN, 0)
