@@ -22,7 +22,7 @@ from gapfloor.statistics.families import FamilyCall, call_family, holm
 from gapfloor.statistics.gaps import excess_gap, gap
 from gapfloor.statistics.level_crossing import Episodes, crossed_mean, level_table
 from gapfloor.statistics.power import PlannedComparison
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_floor, compare_to_reference
+from gapfloor.statistics.reference_calls import compare_to_floor, compare_to_reference
 from gapfloor.statistics.run_shape import difference_doubt, family_shape
 from gapfloor.statistics.sentences import gap_is_established
 
@@ -177,7 +177,7 @@ SHIFTED = (
 
 def called(family: Family) -> tuple[FamilyCall, ...]:
     """The recommended calls of a family."""
-    return call_reference_family(
+    return call_family(
         [compare_to_reference(runs, floor, seen=seen, is_called_later=True) for runs, floor, seen in family]
     )
 

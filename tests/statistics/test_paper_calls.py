@@ -12,7 +12,7 @@ import pytest
 
 from gapfloor.statistics.families import call_family, holm
 from gapfloor.statistics.normalised import between, published_scale
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_floor, compare_to_reference
+from gapfloor.statistics.reference_calls import compare_to_floor, compare_to_reference
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 
 pytestmark = pytest.mark.fast
@@ -68,7 +68,7 @@ def test_the_recommended_calls_of_the_papers_tables_are_the_papers(budget, level
         )
         for row in rows
     ]
-    calls = call_reference_family(tests)
+    calls = call_family(tests)
     assert [call.call for call in calls] == [CALLS[row[rule]["call"]] for row in rows]
     for call in calls:
         assert (call.estimate.interval[0] > 0 or call.estimate.interval[1] < 0) == (

@@ -11,6 +11,7 @@ from statsmodels.stats.power import TTestPower
 
 from command_line import run
 from gapfloor.errors import UsageError
+from gapfloor.statistics.families import call_family
 from gapfloor.statistics.power import (
     EPISODES_PER_RUN,
     LEAST_FLOOR,
@@ -22,7 +23,7 @@ from gapfloor.statistics.power import (
     power_of_t,
     smallest_reaching,
 )
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_floor, compare_to_reference
+from gapfloor.statistics.reference_calls import compare_to_floor, compare_to_reference
 from gapfloor.statistics.welch import equivalence_unreachable
 
 pytestmark = pytest.mark.fast
@@ -100,7 +101,7 @@ def simulated(effect, *, n_runs, n_floor, families, draw):
             for _ in range(8)
         ]
         sign = "above" if effect.delta > 0 else "below"
-        called += sum(call.test.p < 0.05 / 8 and call.call == sign for call in call_reference_family(tests))
+        called += sum(call.test.p < 0.05 / 8 and call.call == sign for call in call_family(tests))
     return called / families / 8
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gapfloor.statistics.families import call_family
 from gapfloor.statistics.gaps import excess_gap
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.reference_calls import compare_to_reference
 from gapfloor.statistics.sentences import (
     gap_is_established,
     may_say_new_levels_cost,
@@ -36,7 +36,7 @@ def gap_call(seed=0, *, gap=0.0, floor_gap=0.0, n=6, size=60, level_sd=1.0, run_
 
 def reference_call(delta, seed=0, n=6, sd=0.2):
     rng = np.random.default_rng(seed)
-    (call,) = call_reference_family(
+    (call,) = call_family(
         [compare_to_reference(delta + sd * rng.standard_normal(n), rng.standard_normal(384))]
     )
     return call

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from gapfloor.analysis.grouping import Place, RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
@@ -39,6 +39,8 @@ class Compared(ABC):
     """The reference on the same level sets."""
     distinct: Runs
     """The runs without copies."""
+    says_copies: ClassVar[bool] = False
+    """Whether a row that is not tested says how many runs were copies."""
 
     @property
     @abstractmethod
@@ -54,30 +56,15 @@ class Compared(ABC):
     def row(self, call: FamilyCall) -> Any:
         """The row of the comparison with its call."""
 
-    @staticmethod
-    def call_recommended(tests: Sequence[Any], *, alpha: float) -> Sequence[FamilyCall]:
-        """The calls of a family of recommended tests."""
-        return call_family(tests, alpha=alpha)
-
     @cached_property
     def samples(self) -> list[RunSample]:
         """Every sample of every run."""
         return [sample for samples in self.runs.values() for sample in samples]
 
     @property
-    def n_copies(self) -> int:
-        """Runs that repeat another one."""
-        return len(self.runs) - len(self.distinct)
-
-    @property
     def has_enough_runs(self) -> bool:
         """Whether the plan allows a test of so many different runs."""
         return len(self.distinct) >= self.context.plan.least_runs
-
-    @property
-    def too_few(self) -> str:
-        """How many different runs there are, in words."""
-        return counted(len(self.distinct), "run")
 
     def decision(self, call: FamilyCall) -> Decision:
         """A call with its place in the family; without one there is no p either."""
@@ -85,7 +72,9 @@ class Compared(ABC):
         if call.call == "not tested":
             p, reason = NAN, call.not_tested
             if not reason or reason.endswith((" run", " runs")):
-                reason = self.too_few
+                copies = len(self.runs) - len(self.distinct) if self.says_copies else 0
+                left_out = f", {counted(copies, 'copy', 'copies')} left out" if copies else ""
+                reason = f"{counted(len(self.distinct), 'run')}{left_out}"
         elif (
             call.test.method == "recommended"
             and call.call == "equivalent"
@@ -128,7 +117,7 @@ def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[F
     """The calls of one family by a method (the plan's)."""
     first, alpha = family[0], family[0].context.plan.floor.alpha
     if (method or first.context.method) == "recommended":
-        return list(first.call_recommended([one.recommended_test for one in family], alpha=alpha))
+        return list(call_family([one.recommended_test for one in family], alpha=alpha))
     calls = call_family([one.paper_test for one in family], alpha=alpha)
     return [
         call if one.has_enough_runs else replace(call, call="not tested")

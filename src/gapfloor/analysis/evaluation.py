@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from gapfloor.tables.cells import counted, fine_decimals, fixed
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
 
+#: A stored cell, what it has in common with others of its row, and the sample that it is part of.
+Gathered = tuple[StoredCell, tuple[Place, str, str, str, str], RunSample]
 _WHOLE = "The level set 'all' is the whole distribution: no other level set is disjoint from it."
 
 
@@ -138,13 +140,14 @@ class Evaluation(ReadableResult):
         """The calls on held-out levels (on training levels where there are no others); the returns of one run."""
         rows = [row for row in self.floor_comparisons if row.level_set == "test"] or self.floor_comparisons
         if rows and all(row.n == 1 for row in rows) and len({row.agent for row in rows}) == 1:
-            returns = ", ".join(
-                f"{fixed(row.mean, fine_decimals(row.mean)).plain} ({row.rule})" for row in rows
+            *returns, floor = (
+                fixed(value, fine_decimals(value)).plain
+                for value in (*(row.mean for row in rows), rows[0].floor)
             )
+            scores = ", ".join(f"{mean} ({row.rule})" for mean, row in zip(returns, rows, strict=True))
             levels = "held-out" if rows[0].level_set == "test" else rows[0].level_set
-            floor = fixed(rows[0].floor, fine_decimals(rows[0].floor)).plain
             return [
-                f"On {levels} levels this run of {rows[0].agent} scores {returns}; random play scores {floor}."
+                f"On {levels} levels this run of {rows[0].agent} scores {scores}; random play scores {floor}."
             ]
         calls: dict[tuple[str, str], list[str]] = {}
         for row in rows:
@@ -177,19 +180,19 @@ def summarise_evaluation(
         upper: an upper reference and its name, for normalised scores.
     """
     context, found = _gather([*floors, *references, *cells])
-    n_floors, n_references = len(floors), len(floors) + len(references)
     returns = _return_rows(context, found, deterministic_rules)
     against_floor = called_rows(comparisons(context))
-    played = [*found[:n_floors], *found[n_references:]]
-    rows = tuple(map(_cell_row, played))
+    played = [*found[: len(floors)], *found[len(floors) + len(references) :]]
+    rows = tuple(_cell_row(cell, sample) for cell, _, sample in played)
+    is_whole = any(cell.manifest.content["levels"] == "all" for cell, *_ in played)
     return Evaluation(
         cells=rows,
         returns=tuple(returns),
         gaps=called_rows(gap_families(context)),
         floor_comparisons=against_floor,
-        notes=(*notes, *_notes(context, rows, is_whole=any(each.levels == "all" for each in played))),
+        notes=(*notes, *_notes(context, rows, is_whole=is_whole)),
         reference_comparisons=stricter_rows(
-            context, dict.fromkeys(each.reference for each in found[n_floors:n_references])
+            context, dict.fromkeys(cell.manifest.labels["reference"] for cell in references)
         ),
         normalised=tuple(_scores(returns, against_floor, *upper)) if upper else (),
     )
@@ -207,39 +210,21 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
     return [row for same in engines for row in _return_rows(*_gather(same), deterministic_rules)]
 
 
-class _Played(NamedTuple):
-    """A stored cell, with its labels as the analysis writes them and the sample that it is part of."""
-
-    cell: StoredCell
-    place: Place
-    run: RunName
-    reference: str
-    rule: str
-    level_set: str
-    sample: RunSample
-
-    @property
-    def levels(self) -> str:
-        """The levels of the set."""
-        return str(self.cell.manifest.content["levels"])
-
-
-def _gather(cells: Sequence[StoredCell]) -> tuple[PlannedStudy, list[_Played]]:
+def _gather(cells: Sequence[StoredCell]) -> tuple[PlannedStudy, list[Gathered]]:
     # A cell may be named twice, e.g. as the floor and as a reference.
     study = group(inputs_of_cells(list({cell.path: cell for cell in cells}.values())), paper_plan())
-    found = []
+    found: list[Gathered] = []
     for cell in cells:
         labels = cell.manifest.labels
         game, mode, budget, agent, seed, reference, rule, level_set, _ = (
             "" if labels[name] is None else str(labels[name]) for name in LABELS
         )
         place, run = Place(game, mode, budget), RunName(agent, seed)
-        sample = (
-            study.references[ReferencePlace(*place, reference, level_set)]
-            if reference
-            else study.policies[Condition(*place, rule, level_set)][run]
-        )
-        found.append(_Played(cell, place, run, reference, rule, level_set, sample))
+        if reference:
+            sample = study.references[ReferencePlace(*place, reference, level_set)]
+        else:
+            sample = study.policies[Condition(*place, rule, level_set)][run]
+        found.append((cell, (place, agent, reference, rule, level_set), sample))
     return PlannedStudy(study, paper_plan(), pools=study.agents), found
 
 
@@ -249,25 +234,25 @@ def _engine(cell: StoredCell) -> str:
 
 
 def _return_rows(
-    context: PlannedStudy, cells: Sequence[_Played], deterministic_rules: Collection[str]
+    context: PlannedStudy, cells: Sequence[Gathered], deterministic_rules: Collection[str]
 ) -> list[ReturnRow]:
     """One row per agent or reference, rule and level set, in the order of the cells."""
-    first: dict[tuple[Any, ...], _Played] = {}
-    for each in cells:
-        first.setdefault((each.place, each.run.agent, each.reference, each.rule, each.level_set), each)
-    rows = []
-    for (place, agent, reference, rule, level_set), each in first.items():
-        samples, who = [each.sample], {"reference": reference}
+    rows: dict[tuple[Any, ...], ReturnRow] = {}
+    for cell, key, sample in cells:
+        place, agent, reference, rule, level_set = key
+        if key in rows:
+            continue
+        samples, who = [sample], {"reference": reference}
         if not reference:
             samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
             who = {"agent": agent, "rule": rule}
-        more: dict[str, Any] = {"levels": each.levels, "engine": _engine(each.cell)}
+        more: dict[str, Any] = {"levels": cell.manifest.content["levels"], "engine": _engine(cell)}
         # In a census without chance within levels the mean over these levels is known.
-        is_exact = each.sample.is_census and (each.sample.is_deterministic or rule in deterministic_rules)
-        if is_exact and len(samples) == 1 and each.sample.network_means.size < 2:
+        is_exact = sample.is_census and (sample.is_deterministic or rule in deterministic_rules)
+        if is_exact and len(samples) == 1 and sample.network_means.size < 2:
             more["sem"] = 0.0
-        rows.append(return_row(context, samples, place, level_set, **who, **more))
-    return rows
+        rows[key] = return_row(context, samples, place, level_set, **who, **more)
+    return list(rows.values())
 
 
 def _scores(
@@ -287,9 +272,8 @@ def _scores(
         )
 
 
-def _cell_row(played: _Played) -> CellRow:
-    manifest, sample = played.cell.manifest, played.sample
-    labels, record = manifest.labels, manifest.record
+def _cell_row(cell: StoredCell, sample: RunSample) -> CellRow:
+    labels, record = cell.manifest.labels, cell.manifest.record
     returns = np.sort(sample.returns[sample.draw == sample.draws.index(str(labels["draw"]))])
     counts = np.asarray(record.get("action_counts", [1]) or [NAN])  # actions that are rows are not counted
     return CellRow(
@@ -302,7 +286,7 @@ def _cell_row(played: _Played) -> CellRow:
         entropy_merged=record.get("merged_state"),
         disagreement=record.get("disagreement"),
         top_action_share=float(counts.max() / counts.sum()),
-        key=manifest.key,
+        key=cell.manifest.key,
     )
 
 

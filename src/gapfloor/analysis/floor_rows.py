@@ -21,12 +21,10 @@ from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.reference_calls import (
     FloorComparison,
     ReferenceTest,
-    call_reference_family,
     compare_to_floor,
     compare_to_reference,
 )
 from gapfloor.statistics.welch import equivalence_unreachable, moments, t_interval, welch_of_moments
-from gapfloor.tables.cells import counted
 
 
 def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
@@ -83,7 +81,7 @@ def return_row(
 class ReferenceComparison(Compared):
     """Runs and the reference that they are compared with, on one level set."""
 
-    call_recommended = staticmethod(call_reference_family)
+    says_copies = True
 
     @property
     def floor(self) -> RunSample:
@@ -158,15 +156,9 @@ class ReferenceComparison(Compared):
                 runs_allow=leaves_room(different),
             ),
             runs_above=int(np.count_nonzero(values > floor)),
-            n_copies=self.n_copies,
+            n_copies=len(self.runs) - len(self.distinct),
             widened="" if decision.call == "not tested" else test.widened,
         )
-
-    @property
-    def too_few(self) -> str:
-        """How many runs there are, and how many were copies."""
-        left_out = f", {counted(self.n_copies, 'copy', 'copies')} left out" if self.n_copies else ""
-        return f"{super().too_few}{left_out}"
 
     def _episode_interval(self) -> Pair:
         """Student's interval of the difference over episodes: these runs on new episodes of these levels."""
@@ -227,19 +219,17 @@ def stricter_rows(context: PlannedStudy, references: Iterable[str]) -> tuple[Com
 
 def call_counts(rows: Iterable[ComparisonRow]) -> tuple[CallCount, ...]:
     """How many games got which call, per budget, rule and level set."""
-    groups: dict[tuple[str | None, str, str, str], list[ComparisonRow]] = {}
-    for row in rows:
-        groups.setdefault((row.agent, row.budget, row.rule, row.level_set), []).append(row)
     words = ("above", "below", "equivalent", "not distinguishable", "not tested")
+    families = families_of(rows, lambda row: (row.agent, row.budget, row.rule, row.level_set))
     return tuple(
         CallCount(
-            agent=agent,
-            budget=budget,
-            rule=rule,
-            level_set=level_set,
+            agent=members[0].agent,
+            budget=members[0].budget,
+            rule=members[0].rule,
+            level_set=members[0].level_set,
             games=len(members),
             **{word.replace(" ", "_"): sum(row.call == word for row in members) for word in words},
             z_not_above=sum(not row.z > 2 for row in members),
         )
-        for (agent, budget, rule, level_set), members in groups.items()
+        for members in families
     )

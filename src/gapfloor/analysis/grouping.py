@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs
-from gapfloor.analysis.labels import Label, combined_codes, natural_key, stable_order
+from gapfloor.analysis.labels import combined_codes, natural_key, stable_order
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.clustered import by_level, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
@@ -336,7 +336,13 @@ def near_copies(runs: dict[Who, Samples]) -> dict[Who, Who]:
 
 def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
     """Gather the episodes of a source."""
-    labels = {**inputs.labels, "level_set": _named_level_sets(inputs, plan)}
+    # Levels written as the plan writes them (0:200) get the plan's name for them.
+    codes, names = inputs.labels["level_set"]
+    spelled = {plan.scope.train: "train", plan.scope.test: "test"}
+    renamed = [spelled.get(name, name) for name in names]
+    level_sets = tuple(dict.fromkeys(renamed))
+    level_set_codes = np.array([level_sets.index(name) for name in renamed])[codes]
+    labels = {**inputs.labels, "level_set": (level_set_codes, level_sets)}
     columns = [labels[name] for name in LABELS]
     cell = combined_codes(columns)
     order, ends = stable_order(cell), np.r_[0, np.cumsum(np.bincount(cell))]
@@ -402,15 +408,6 @@ def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
         agents=tuple(dict.fromkeys((*leading, *inputs.agent_order))),
         n_cells=first.size,
     )
-
-
-def _named_level_sets(inputs: Inputs, plan: Plan) -> Label:
-    """Level sets by name: levels written as the plan writes them (0:200) get the plan's name for them."""
-    codes, names = inputs.labels["level_set"]
-    spelled = {plan.scope.train: "train", plan.scope.test: "test"}
-    renamed = [spelled.get(name, name) for name in names]
-    distinct = tuple(dict.fromkeys(renamed))
-    return np.array([distinct.index(name) for name in renamed])[codes], distinct
 
 
 def _ordered(present: Collection[str], first: Sequence[str]) -> tuple[str, ...]:

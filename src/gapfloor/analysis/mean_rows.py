@@ -50,22 +50,31 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
         options: the floor, and the mode of ProcGen's games (the label `mode`; easy by default). Without a floor it is
             rows named random or uniform, and else the floors that ship with gapfloor.
     """
-    rows, floor, mode = means.rows, options.floor, options.constants.get("mode", "easy")
+    floor, mode = options.floor, options.constants.get("mode", "easy")
     locked = resolve_plan(plan)
     content = locked.plan if locked is not None else paper_plan()
-    runs = [row for row in rows if not _is_floor(row, floor)]
+    own = [row for row in means.rows if _is_floor(row, floor)]
+    runs = [row for row in means.rows if not _is_floor(row, floor)]
     if not runs:
         raise UsageError("The table has no rows besides the floor's.")
-    study = _study(runs, mode)
+
+    def names(label: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(getattr(row, label) for row in runs))
+
+    sets = names("level_set")
+    study = StudyEpisodes(
+        policies={}, references={}, games=names("game"), modes=(mode,), budgets=("",), rules=names("rule"),
+        level_sets=tuple(dict.fromkeys(name for name in (*BOTH, *sets) if name in sets)), draws=(),
+        agents=names("agent"), n_cells=0,
+    )  # fmt: skip
     context = PlannedStudy(study, content, locked, pools=study.agents)
-    own = [row for row in rows if _is_floor(row, floor)]
     found = {(row.game, row.level_set): _floor_of(row.game, row.level_set, own, floor, mode) for row in runs}
     floors = {key: each for key, each in found.items() if each is not None}
     if not floors:
-        names = ", ".join(dict.fromkeys(row.game for row in runs))
         raise UsageError(
-            f"There is no floor to compare with: no rows are named random or uniform, and no floor of {names} ships "
-            "with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its rows (--floor NAME)."
+            "There is no floor to compare with: no rows are named random or uniform, and no floor of "
+            f"{', '.join(study.games)} ships with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its "
+            "rows (--floor NAME)."
         )
     compared = [
         MeanComparison(row, each, content.least_runs)
@@ -79,43 +88,34 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
     for origin in dict.fromkeys(each.origin for each in floors.values() if each.origin):
         games = dict.fromkeys(game for (game, _), each in floors.items() if each.origin == origin)
         problems.append(Problem(kind="assumed", where=", ".join(games), what=origin))
-    found_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
+    compared_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
+    floor_rows = [
+        ReturnRow(
+            **{
+                **context.row(
+                    "floor", Place(game, mode, ""), n=each.n, rules=(FLOOR_RULE,), level_sets=(level_set,)
+                ),
+                "rule": "",
+            },
+            reference=FLOOR_RULE, mean=each.mean, sem=each.sem, n_episodes=each.n, n_draws=0, n_levels=0,
+        )
+        for (game, level_set), each in floors.items()
+    ]  # fmt: skip
+    # Rows of other rules and level sets are about the same runs.
+    of_agents = families_of(runs, lambda row: (row.game, row.agent))
     return AnalysisResults(
         plan=dataclasses.replace(
             plan_used(context),
             primary_rule=primary if primary in study.rules else study.rules[0],
         ),
-        source=SourceSummary(n_runs=_count_runs(runs), **study.labels),
-        floors=tuple(_floor_row(context, key, found) for key, found in floors.items()),
-        floor_comparisons=found_rows,
-        agent_floor_comparisons=found_rows,
-        call_counts=call_counts(found_rows),
+        source=SourceSummary(n_runs=sum(max(row.n for row in same) for same in of_agents), **study.labels),
+        floors=tuple(floor_rows),
+        floor_comparisons=compared_rows,
+        agent_floor_comparisons=compared_rows,
+        call_counts=call_counts(compared_rows),
         problems=tuple(dict.fromkeys(problems)),
         gaps=(),
     )
-
-
-def _count_runs(rows: Sequence[Summary]) -> int:
-    """Number of runs: rows of other rules and level sets are about the same runs."""
-    largest: dict[tuple[str, str], int] = {}
-    for row in rows:
-        key = row.game, row.agent
-        largest[key] = max(largest.get(key, 0), row.n)
-    return sum(largest.values())
-
-
-def _study(rows: Sequence[Summary], mode: str) -> StudyEpisodes:
-    """The labels of the table, in its order."""
-
-    def names(label: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(getattr(row, label) for row in rows))
-
-    sets = names("level_set")
-    ordered = tuple(name for name in (*BOTH, *sets) if name in sets)
-    return StudyEpisodes(
-        policies={}, references={}, games=names("game"), modes=(mode,), budgets=("",), rules=names("rule"),
-        level_sets=tuple(dict.fromkeys(ordered)), draws=(), agents=names("agent"), n_cells=0,
-    )  # fmt: skip
 
 
 def _is_floor(row: Summary, floor: str) -> bool:
@@ -133,16 +133,6 @@ def _floor_of(game: str, level_set: str, own: Sequence[Summary], floor: str, mod
         stated = stated_floors(floor)
         return stated.get(game) or stated.get("")
     return find_known_floor(game, mode, level_set)
-
-
-def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:
-    game, level_set = key
-    place = Place(game, context.study.modes[0], "")
-    return ReturnRow(
-        **{**context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)), "rule": ""},
-        reference=FLOOR_RULE, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
-        n_levels=0,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)

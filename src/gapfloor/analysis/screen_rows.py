@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from gapfloor.analysis.grouping import Place, RunName
-from gapfloor.analysis.planned_study import BOTH, PlannedStudy
+from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
 from gapfloor.analysis.rows import ComparisonRow, DisagreementRow, GapRow, ScreenRow, ScreenSummary
 from gapfloor.plan.model import Screen
 from gapfloor.statistics.conventions import NAN, Tier
@@ -176,15 +176,12 @@ def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[Disagree
 
 def screen_summaries(rows: Iterable[ScreenRow]) -> tuple[ScreenSummary, ...]:
     """How many games of a budget are flagged, and how far the share ranges."""
-    budgets: dict[str, list[ScreenRow]] = {}
-    for row in rows:
-        budgets.setdefault(row.budget, []).append(row)
     summaries = []
-    for budget, members in budgets.items():
+    for members in families_of(rows, lambda row: row.budget):
         shares = [row.share for row in members if not math.isnan(row.share)]
         summaries.append(
             ScreenSummary(
-                budget=budget,
+                budget=members[0].budget,
                 games=len(members),
                 raw=sum(row.tier != "low" for row in members),
                 merged_state=sum(row.merged_tier_state not in ("low", None) for row in members),

@@ -20,7 +20,10 @@ from gapfloor.statistics.estimate import Estimate
 
 
 class FamilyTest(Protocol):
-    """A test before any correction. It may also have `p_tost`, `p_plain`, `p_runs`, `not_tested` and `doubt`."""
+    """A test before any correction. It may also have `p_tost`, `p_plain`, `p_runs`, `not_tested` and `doubt`.
+
+    `in_family`, where a test has it, gives the tests of a family as they depend on each other.
+    """
 
     @property
     def words(self) -> tuple[str, str]:
@@ -79,6 +82,8 @@ def call_family(tests: Sequence[FamilyTest], *, alpha: float = ALPHA) -> tuple[F
     Holm p < alpha: one of the words, or not tested where the shape of the runs forbids the call; else TOST p < alpha
     (not adjusted): equivalent; else not distinguishable.
     """
+    if tests and hasattr(tests[0], "in_family"):
+        tests = tests[0].in_family(tests)
     found = [test.estimate() for test in tests]
     divisors = holm_divisors([each.p for each in found], alpha=alpha)
     p_values = {"p_holm": [each.p for each in found]}

@@ -193,15 +193,8 @@ def runs_to_settle(
     """
     if not (difference and math.isfinite(sd_a + sd_b)):
         return None
-
-    def power_at(n: int) -> float:
-        first, second = sd_a**2 / n, sd_b**2 / n
-        if first + second == 0:
-            return 1.0
-        df = float(satterthwaite((first, second), (n - 1, n - 1)))
-        return power_of_t(difference, se=math.sqrt(first + second), df=df, alpha=alpha / family_size)
-
-    return smallest_reaching(power_at, power, MAX_RUNS)
+    planned = PlannedComparison(difference, sd_a, sd_b, "paper", family_size, alpha)
+    return smallest_reaching(lambda n: planned.power(n, n), power, MAX_RUNS)
 
 
 def minimum_detectable_effect(

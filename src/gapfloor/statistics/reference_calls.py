@@ -27,7 +27,6 @@ from gapfloor.errors import UsageError
 from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, difference_limit, floor_mean, tail_p
 from gapfloor.statistics.bootstrap import difference_interval
 from gapfloor.statistics.conventions import (
-    ALPHA,
     CALLS,
     CONFIDENCE,
     N_RESAMPLES,
@@ -45,7 +44,6 @@ from gapfloor.statistics.conventions import (
     sem,
 )
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
 from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
 
@@ -124,6 +122,12 @@ class ReferenceTest(FloorTest):
         """Which limits were moved outwards for skewed runs."""
         low, high = (0.0, 0.0) if self.runs is None else self.runs.skewness
         return "both" if low and high else "lower" if low else "upper" if high else ""
+
+    @staticmethod
+    def in_family(tests: Sequence[ReferenceTest]) -> list[ReferenceTest]:
+        """The tests by the shape of all runs of the family."""
+        shape = family_shape([test.run_values for test in tests if not test.not_tested])
+        return [test if test.not_tested else _shaped(test, shape) for test in tests]
 
     def estimate(self, *, alpha: float = NAN) -> Estimate:
         """The difference with its interval at 1 - alpha, which excludes zero exactly where p < alpha."""
@@ -208,7 +212,7 @@ def compare_to_reference(
             whose episodes do not differ cannot be tested.
         margin: the difference that still counts as equivalent.
         least_runs: with fewer runs the p are NaN ("not tested").
-        is_called_later: whether `call_reference_family` follows, which computes p again by the family's shape: until
+        is_called_later: whether `families.call_family` follows, which computes p again by the family's shape: until
             then the p are 1 where something is tested.
 
     >>> found = compare_to_reference([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1] * 10)
@@ -264,12 +268,6 @@ def _why_not_tested(
     if not is_range_known and do_not_differ(reference, scale=max(abs(low), abs(high))):
         return "the floor's episodes do not differ, and the returns of the runs' episodes are not known"
     return ""
-
-
-def call_reference_family(tests: Sequence[ReferenceTest], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
-    """The recommended calls of a family (`call_family`), by the shape of all of its runs."""
-    shape = family_shape([test.run_values for test in tests if not test.not_tested])
-    return call_family([test if test.not_tested else _shaped(test, shape) for test in tests], alpha=alpha)
 
 
 def _shaped(test: ReferenceTest, shape: FamilyShape) -> ReferenceTest:
