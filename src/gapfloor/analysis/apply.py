@@ -11,7 +11,7 @@ from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.floor_rows import call_counts, comparisons, floor_rows, stricter_rows
-from gapfloor.analysis.gap_rows import gap_families
+from gapfloor.analysis.gap_rows import gap_comparisons
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
@@ -73,9 +73,8 @@ def analyse(
     is_pooled = locked is not None if content.agents.pooled is None else content.agents.pooled
     context = PlannedStudy(study, content, locked, pools=(None,) if is_pooled else study.agents)
     measured = read_cells(inputs.cells, context)
-    floor_families, families_of_gaps = comparisons(context), gap_families(context)
-    families: list[Any] = [*floor_families, *families_of_gaps]
-    against_floor, gaps = called_rows(floor_families), called_rows(families_of_gaps)
+    compared, compared_gaps = comparisons(context), gap_comparisons(context)
+    against_floor, gaps = called_rows(compared), called_rows(compared_gaps)
     screen = screen_rows(context, measured, against_floor, gaps)
     stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
     return AnalysisResults(
@@ -106,11 +105,11 @@ def analyse(
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
         call_counts=call_counts(against_floor),
-        sensitivity=sensitivity_rows(context, families, [*against_floor, *gaps]),
+        sensitivity=sensitivity_rows(context, [*compared, *compared_gaps], [*against_floor, *gaps]),
         other_method=OtherMethod(
             method=(other := other_method(context.method)),
-            floor_comparisons=called_rows(floor_families, method=other),
-            gaps=called_rows(families_of_gaps, method=other),
+            floor_comparisons=called_rows(compared, method=other),
+            gaps=called_rows(compared_gaps, method=other),
         ),
         screen_summaries=screen_summaries(screen),
         problems=problems,

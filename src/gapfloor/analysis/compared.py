@@ -1,7 +1,8 @@
 """What is tested: the runs of one condition compared with a reference, or their training levels with held-out ones.
 
 A comparison keeps the samples behind it, so that either method can test it, also again without a run or a draw. The
-tests of one family are called together, and a row is written for each call.
+tests of one family are called together, and a row is written for each call, in the order of the comparisons: by agent,
+then place, rule and level set.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from gapfloor.analysis.grouping import Place, RunName, RunSample
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.grouping import RunName, RunSample
+from gapfloor.analysis.planned_study import PlannedStudy, families_of
 from gapfloor.analysis.rows import Decision
 from gapfloor.plan.model import Method
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.tables.cells import counted
 
-Families = Sequence[Sequence["Compared"]]
 #: The samples of each run: one, or two (training and held-out levels) for a gap.
 Runs = dict[RunName, tuple[RunSample, ...]]
 AnyCompared = TypeVar("AnyCompared", bound="Compared")
@@ -113,30 +113,24 @@ class Compared(ABC):
         )
 
 
-def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[FamilyCall]:
-    """The calls of one family by a method (the plan's)."""
-    first, alpha = family[0], family[0].context.plan.floor.alpha
-    if (method or first.context.method) == "recommended":
-        return list(call_family([one.recommended_test for one in family], alpha=alpha))
-    calls = call_family([one.paper_test for one in family], alpha=alpha)
-    return [
-        call if one.has_enough_runs else replace(call, call="not tested")
-        for one, call in zip(family, calls, strict=True)
-    ]
+def in_families(found: Sequence[AnyCompared]) -> list[list[AnyCompared]]:
+    """Comparisons by the families in which their tests are corrected."""
+    return families_of(found, lambda one: (one.family, one.labels["mode"]))
 
 
-def called_rows(families: Families, *, method: Method | None = None) -> tuple[Any, ...]:
-    """A row per comparison with its call by one method (the plan's), by agent, then place, rule and level set."""
-    rows = []
-    for family in families:
-        rows += [one.row(call) for one, call in zip(family, calls_of(family, method), strict=True)]
-    study = families[0][0].context.study if families else None
+def calls_of(found: Sequence[Compared], method: Method | None = None) -> list[FamilyCall]:
+    """The call of each comparison within its family, by a method (the plan's)."""
+    calls: dict[int, FamilyCall] = {}
+    for family in in_families(found):
+        context = family[0].context
+        is_recommended = (method or context.method) == "recommended"
+        tests = [one.recommended_test if is_recommended else one.paper_test for one in family]
+        for one, call in zip(family, call_family(tests, alpha=context.plan.floor.alpha), strict=True):
+            can_be_called = is_recommended or one.has_enough_runs
+            calls[id(one)] = call if can_be_called else replace(call, call="not tested")
+    return [calls[id(one)] for one in found]
 
-    def order(row: Any) -> tuple[int, ...]:
-        assert study is not None
-        return (
-            (None, *study.agents).index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
-            study.rules.index(row.rule), study.level_sets.index(row.level_set) if row.level_set else 0,
-        )  # fmt: skip
 
-    return tuple(sorted(rows, key=order))
+def called_rows(found: Sequence[Compared], *, method: Method | None = None) -> tuple[Any, ...]:
+    """A row per comparison with its call by one method (the plan's)."""
+    return tuple(one.row(call) for one, call in zip(found, calls_of(found, method), strict=True))

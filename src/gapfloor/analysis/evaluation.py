@@ -16,7 +16,7 @@ import numpy as np
 from gapfloor.analysis.columns import comparison_table, floor_table, gap_table, score_table
 from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.floor_rows import comparisons, return_row, stricter_rows
-from gapfloor.analysis.gap_rows import gap_families
+from gapfloor.analysis.gap_rows import gap_comparisons
 from gapfloor.analysis.grouping import Condition, Place, ReferencePlace, RunName, RunSample, group
 from gapfloor.analysis.inputs import LABELS, inputs_of_cells
 from gapfloor.analysis.planned_study import PlannedStudy, families_of
@@ -188,7 +188,7 @@ def summarise_evaluation(
     return Evaluation(
         cells=rows,
         returns=tuple(returns),
-        gaps=called_rows(gap_families(context)),
+        gaps=called_rows(gap_comparisons(context)),
         floor_comparisons=against_floor,
         notes=(*notes, *_notes(context, rows, is_whole=is_whole)),
         reference_comparisons=stricter_rows(

@@ -179,8 +179,8 @@ class ReferenceComparison(Compared):
 
 def comparisons(
     context: PlannedStudy, *, agents: Sequence[str | None] | None = None, reference: str = ""
-) -> list[list[ReferenceComparison]]:
-    """Runs (by default of the plan's pools) with a reference (by default the plan's), by families of tests."""
+) -> list[ReferenceComparison]:
+    """Runs (by default of the plan's pools) with a reference (by default the plan's)."""
     planned, study, found = context.plan.floor.reference, context.study, []
     reference = reference or planned
     for agent, condition in product(context.pools if agents is None else agents, study.conditions):
@@ -208,7 +208,7 @@ def comparisons(
                 distinct=study.distinct(runs, place),
             )
         )
-    return families_of(found, lambda one: (one.family, one.labels["mode"]))
+    return found
 
 
 def stricter_rows(context: PlannedStudy, references: Iterable[str]) -> tuple[ComparisonRow, ...]:

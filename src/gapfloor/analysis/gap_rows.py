@@ -11,7 +11,7 @@ import numpy as np
 
 from gapfloor.analysis.compared import Compared, Runs
 from gapfloor.analysis.grouping import levels_of
-from gapfloor.analysis.planned_study import PlannedStudy, families_of
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import GapRow, RunGap
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import sem
@@ -110,8 +110,8 @@ class GapComparison(Compared):
         }
 
 
-def gap_families(context: PlannedStudy) -> list[list[GapComparison]]:
-    """The gap of every game, budget and rule, of each of the plan's pools, by families of tests."""
+def gap_comparisons(context: PlannedStudy) -> list[GapComparison]:
+    """The gap of every game, budget and rule, of each of the plan's pools."""
     study, reference, found = context.study, context.plan.floor.reference, []
     for agent, place, rule in product(context.pools, study.places, study.rules):
         runs: Runs = {**study.halves(place, rule, agent=agent)}
@@ -129,4 +129,4 @@ def gap_families(context: PlannedStudy) -> list[list[GapComparison]]:
                     distinct=study.distinct(runs, place),
                 )
             )
-    return families_of(found, lambda one: (one.family, one.labels["mode"]))
+    return found

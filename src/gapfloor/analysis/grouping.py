@@ -234,24 +234,22 @@ class StudyEpisodes:
         return own or self.references.get(ReferencePlace(game, mode, "", reference, level_set))
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
-        """Every game, mode and budget that has a run, in the order of results."""
-        present = {condition.place for condition in self.policies}
-        every = (
-            Place(game, mode, budget) for budget in self.budgets for mode in self.modes for game in self.games
-        )
-        return tuple(place for place in every if place in present)
-
-    @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         """Every condition that has a run, in the order of results."""
-        every = (
-            Condition(*place, rule, level_set)
-            for place in self.places
-            for rule in self.rules
-            for level_set in self.level_sets
-        )
-        return tuple(condition for condition in every if condition in self.policies)
+
+        def order(condition: Condition) -> tuple[int, ...]:
+            game, mode, budget, rule, level_set = condition
+            return (
+                self.budgets.index(budget), self.modes.index(mode), self.games.index(game), self.rules.index(rule),
+                self.level_sets.index(level_set),
+            )  # fmt: skip
+
+        return tuple(sorted(self.policies, key=order))
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every game, mode and budget that has a run, in the order of results."""
+        return tuple(dict.fromkeys(condition.place for condition in self.conditions))
 
     @cached_property
     def copies(self) -> tuple[RunCopy, ...]:

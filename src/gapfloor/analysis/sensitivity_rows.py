@@ -7,15 +7,15 @@ nothing is resampled. A choice under which nothing can be tested does not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.compared import Compared, Families, Runs, calls_of
+from gapfloor.analysis.compared import Compared, Runs, calls_of, in_families
 from gapfloor.analysis.floor_rows import ReferenceComparison, comparisons
-from gapfloor.analysis.gap_rows import gap_families
+from gapfloor.analysis.gap_rows import gap_comparisons
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, SensitivityRow
 from gapfloor.statistics.clustered import level_variance_share
@@ -30,22 +30,22 @@ Found = Iterator[tuple[Compared, str, FamilyCall]]
 
 
 def sensitivity_rows(
-    context: PlannedStudy, families: Families, tested: Iterable[ComparisonRow | GapRow]
+    context: PlannedStudy, compared: Sequence[Compared], tested: Iterable[ComparisonRow | GapRow]
 ) -> tuple[SensitivityRow, ...]:
     """One row per comparison with the floor and per gap.
 
     Args:
         context: the study and its plan.
-        families: what was compared with the floor, and the gaps.
+        compared: what was compared with the floor, and the gaps.
         tested: the same comparisons and gaps with the plan's calls.
     """
     calls = {row.seed: row.call for row in tested}
     choices: dict[int, dict[str, str]] = {seed: {} for seed in calls}
-    for one, choice, found in (*_changed(context, families), *_pooled(context, families)):
+    for one, choice, found in (*_changed(context, compared), *_pooled(context, compared)):
         if found.is_possible:
             choices[one.labels["seed"]][choice] = found.call
     rows = []
-    for family in families:
+    for family in in_families(compared):
         beyond = [_beyond_the_call(one, len(family)) for one in family]
         adjusted = holm([fields["generator"].p for fields in beyond])
         for one, fields, p in zip(family, beyond, map(float, adjusted), strict=True):
@@ -66,14 +66,13 @@ def sensitivity_rows(
     return tuple(rows)
 
 
-def _changed(context: PlannedStudy, families: Families) -> Found:
+def _changed(context: PlannedStudy, compared: Sequence[Compared]) -> Found:
     """The other method, then each run of each comparison left out in turn, then each draw of the family."""
     other = other_method(context.method)
     method = "the paper's tests" if other == "paper" else "the recommended tests"
-    for family in families:
-        for one, call in zip(family, calls_of(family, other), strict=True):
-            yield one, method, call
-    for family in families:
+    for one, call in zip(compared, calls_of(compared, other), strict=True):
+        yield one, method, call
+    for family in in_families(compared):
         for at, one in enumerate(family):
             for name in sorted(one.distinct) if len(one.distinct) > context.plan.least_runs else ():
                 changed = [*family[:at], one.without_run(name), *family[at + 1 :]]
@@ -86,7 +85,7 @@ def _changed(context: PlannedStudy, families: Families) -> Found:
                     yield new, f"without draw {draw}", call
 
 
-def _pooled(context: PlannedStudy, families: Families) -> Found:
+def _pooled(context: PlannedStudy, compared: Sequence[Compared]) -> Found:
     """Each agent alone where the plan pools them; all agents together where it does not."""
     if len(context.study.agents) < 2:
         return
@@ -98,17 +97,14 @@ def _pooled(context: PlannedStudy, families: Families) -> Found:
     is_pooled = context.pools == (None,)
     pools = context.study.agents if is_pooled else (None,)
     same: dict[tuple[str, ...], list[Compared]] = {}
-    for one in (one for family in families for one in family):
+    for one in compared:
         same.setdefault(condition(one), []).append(one)
     for_calls = context.for_calls
-    elsewhere: list[Any] = [
-        *comparisons(for_calls, agents=pools), *gap_families(replace(for_calls, pools=pools))
-    ]  # fmt: skip
-    for family in elsewhere:
-        for other, call in zip(family, calls_of(family), strict=True):
-            choice = f"{other.labels['agent']} alone" if is_pooled else "agents pooled"
-            for one in same.get(condition(other), ()):
-                yield one, choice, call
+    elsewhere = [*comparisons(for_calls, agents=pools), *gap_comparisons(replace(for_calls, pools=pools))]
+    for other, call in zip(elsewhere, calls_of(elsewhere), strict=True):
+        choice = f"{other.labels['agent']} alone" if is_pooled else "agents pooled"
+        for one in same.get(condition(other), ()):
+            yield one, choice, call
 
 
 def _beyond_the_call(one: Compared, family_size: int) -> dict[str, Any]:

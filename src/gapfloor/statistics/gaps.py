@@ -40,7 +40,6 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     ROUNDING,
-    Floats,
     Method,
     Pair,
     do_not_differ,
@@ -136,13 +135,19 @@ def gap(
         )
     train = [finite_sample(returns, "train_by_run", minimum=2) for returns in train_by_run]
     test = [finite_sample(returns, "test_by_run", minimum=2) for returns in test_by_run]
-    runs = tuple(_test_run(*halves) for halves in zip(train, test, strict=True))
+    runs = []
+    for half, other in zip(train, test, strict=True):
+        tested = welch_of_moments(own := moments(half), rest := moments(other))
+        runs.append(RunTest(own.mean, rest.mean, tested.difference, tested.t, tested.p))
     order = np.lexsort(([run.test for run in runs], [run.train for run in runs]))
     trains = np.array([runs[i].train for i in order])
     tests = np.array([runs[i].test for i in order])
     gaps = np.sort(trains - tests)
     mean, error = float(gaps.mean()), sem(gaps)
     p = np.sort([run.p for run in runs])
+    # The normal score of the one-sided p, from the nearer tail so that it does not round to infinity.
+    tails = [max(run.p / 2, np.finfo(np.float64).tiny) for run in runs]
+    z = [float(-special.ndtri(tail) * np.sign(run.t)) for tail, run in zip(tails, runs, strict=True)]
     return Gap(
         n=gaps.size,
         train=float(trains.mean()),
@@ -153,8 +158,8 @@ def gap(
         sem=error,
         ci=mean_interval(gaps, confidence=confidence, n_resamples=n_resamples, rng=rng),
         p_fisher=combine_fisher(p),
-        stouffer_z=combine_stouffer(np.sort([_signed_z(run) for run in runs])),
-        runs=runs,
+        stouffer_z=combine_stouffer(np.sort(z)),
+        runs=tuple(runs),
         confidence=confidence,
     )
 
@@ -171,18 +176,6 @@ def combine_stouffer(z_values: npt.ArrayLike) -> float:
     """Stouffer's Z of the runs' signed normal scores."""
     z = np.asarray(z_values, dtype=np.float64)
     return float(z.sum() / np.sqrt(z.size))
-
-
-def _test_run(train: Floats, test: Floats) -> RunTest:
-    own, other = moments(train), moments(test)
-    tested = welch_of_moments(own, other)
-    return RunTest(own.mean, other.mean, tested.difference, tested.t, tested.p)
-
-
-def _signed_z(run: RunTest) -> float:
-    """The normal score of the one-sided p, from the nearer tail so that it does not round to infinity."""
-    tail = max(run.p / 2, np.finfo(np.float64).tiny)
-    return float(-special.ndtri(tail) * np.sign(run.t))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,6 @@ from gapfloor.statistics.conventions import (
     NO_PAIR,
     PAPER_MARGIN,
     ROUNDING,
-    Floats,
     MarginRule,
     Method,
     Pair,
@@ -243,7 +242,15 @@ def compare_to_reference(
         margin=margin.at(reference_mean),
         run_values=tuple(values.tolist()),
     )
-    reason = _why_not_tested(values, reference, low, high, least_runs, is_range_known=seen is not None)
+    reason = ""
+    if values.size < least_runs:
+        reason = f"{values.size} run{'' if values.size == 1 else 's'}"
+    elif reference.size < LEAST_FLOOR:
+        reason = f"the floor has {reference.size} episodes, and {LEAST_FLOOR} are needed"
+    elif high - low <= ROUNDING * size:
+        reason = "no return differs from another"
+    elif seen is None and do_not_differ(reference, scale=size):
+        reason = "the floor's episodes do not differ, and the returns of the runs' episodes are not known"
     if reason:
         return replace(found, not_tested=reason)
     found = replace(
@@ -254,20 +261,6 @@ def compare_to_reference(
         floors=(floor_mean(reference, high), floor_mean(reference, low)),
     )
     return found if is_called_later else _shaped(found, family_shape([values]))
-
-
-def _why_not_tested(
-    values: Floats, reference: Floats, low: float, high: float, least_runs: int, *, is_range_known: bool
-) -> str:
-    if values.size < least_runs:
-        return f"{values.size} run{'' if values.size == 1 else 's'}"
-    if reference.size < LEAST_FLOOR:
-        return f"the floor has {reference.size} episodes, and {LEAST_FLOOR} are needed"
-    if high - low <= ROUNDING * max(abs(low), abs(high)):
-        return "no return differs from another"
-    if not is_range_known and do_not_differ(reference, scale=max(abs(low), abs(high))):
-        return "the floor's episodes do not differ, and the returns of the runs' episodes are not known"
-    return ""
 
 
 def _shaped(test: ReferenceTest, shape: FamilyShape) -> ReferenceTest:
