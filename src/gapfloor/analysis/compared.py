@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy, families_of
@@ -39,8 +39,6 @@ class Compared(ABC):
     """The reference on the same level sets."""
     distinct: Runs
     """The runs without copies."""
-    says_copies: ClassVar[bool] = False
-    """Whether a row that is not tested says how many runs were copies."""
 
     @property
     @abstractmethod
@@ -72,7 +70,7 @@ class Compared(ABC):
         if call.call == "not tested":
             p, reason = NAN, call.not_tested
             if not reason or reason.endswith((" run", " runs")):
-                copies = len(self.runs) - len(self.distinct) if self.says_copies else 0
+                copies = len(self.runs) - len(self.distinct)
                 left_out = f", {counted(copies, 'copy', 'copies')} left out" if copies else ""
                 reason = f"{counted(len(self.distinct), 'run')}{left_out}"
         elif (

@@ -81,8 +81,6 @@ def return_row(
 class ReferenceComparison(Compared):
     """Runs and the reference that they are compared with, on one level set."""
 
-    says_copies = True
-
     @property
     def floor(self) -> RunSample:
         """The reference."""

@@ -23,7 +23,7 @@ References:
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -92,21 +92,15 @@ def _distribution(values: Floats) -> tuple[Floats, Floats, bool]:
 
 def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) -> Pair:
     """The central `confidence` part of bootstrap resamples; equals `np.quantile`, which sorts more."""
-    kept, ends = _quantile_places(resamples.size, confidence)
-    at = dict(zip(kept, np.partition(resamples, kept)[kept].tolist(), strict=True))
-    low, high = (at[below] + part * (at[above] - at[below]) for below, above, part in ends)
+    tail, last = (1 - confidence) / 2, resamples.size - 1
+    places = [tail * last, (1 - tail) * last]
+    ends = [(int(place), min(int(place) + 1, last)) for place in places]
+    found = np.partition(resamples, sorted({at for pair in ends for at in pair}))
+    low, high = (
+        float(found[below] + (place - below) * (found[above] - found[below]))
+        for place, (below, above) in zip(places, ends, strict=True)
+    )
     return low, high
-
-
-@cache
-def _quantile_places(size: int, confidence: float) -> tuple[list[int], list[tuple[int, int, float]]]:
-    """Which ordered values make the two ends: the places below and above each end, and how far it lies between them."""
-    tail = (1 - confidence) / 2
-    places = np.array([tail, 1 - tail]) * (size - 1)
-    below = np.floor(places).astype(np.int64)
-    above = np.minimum(below + 1, size - 1)
-    ends = list(zip(below.tolist(), above.tolist(), (places - below).tolist(), strict=True))
-    return np.unique([below, above]).tolist(), ends
 
 
 def mean_interval(values: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator) -> Pair:

@@ -25,6 +25,8 @@ from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, Floats, 
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.welch import satterthwaite, t_estimate
 
+_OVER_LEVELS = {"estimand": GENERATOR, "method": "over levels"}
+
 
 class ByLevel(NamedTuple):
     """What was played on each level, in the order of level seeds."""
@@ -101,8 +103,8 @@ def level_variance_share(runs: Sequence[tuple[Floats, Ints]]) -> float:
 
 def mean_by_level(returns: Floats, levels: Ints, *, confidence: float = CONFIDENCE) -> Estimate:
     """The mean return of one checkpoint on new levels, its error clustered by level."""
-    n_levels = int(np.unique(levels).size)
-    return _over_levels(float(np.mean(returns)), clustered_sem(returns, levels), n_levels - 1, confidence)
+    error, df = clustered_sem(returns, levels), float(np.unique(levels).size - 1)
+    return t_estimate(float(np.mean(returns)), error, df, confidence=confidence, **_OVER_LEVELS)
 
 
 def pair_by_level(a: Floats, b: Floats, levels: Ints, *, confidence: float = CONFIDENCE) -> Estimate:
@@ -117,8 +119,6 @@ def pair_by_level(a: Floats, b: Floats, levels: Ints, *, confidence: float = CON
 def independent_difference(a: Estimate, b: Estimate, *, confidence: float = CONFIDENCE) -> Estimate:
     """A - b on different levels, as a gap is: variances add, with Satterthwaite's df."""
     df = float(satterthwaite((a.se**2, b.se**2), (a.df, b.df)))
-    return _over_levels(a.value - b.value, float(np.hypot(a.se, b.se)), df, confidence)
-
-
-def _over_levels(value: float, se: float, df: float, confidence: float) -> Estimate:
-    return t_estimate(value, se, float(df), confidence=confidence, estimand=GENERATOR, method="over levels")
+    return t_estimate(
+        a.value - b.value, float(np.hypot(a.se, b.se)), df, confidence=confidence, **_OVER_LEVELS
+    )
