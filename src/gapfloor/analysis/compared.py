@@ -93,22 +93,15 @@ class Compared(ABC):
 
     def without_draw(self: AnyCompared, draw: str) -> AnyCompared | None:
         """The comparison without a draw; None where no run has the draw or nothing could be tested without it."""
-        everything = [*self.samples, *(floor for floor in self.floors if floor is not None)]
-        if not any(draw in sample.draws for sample in self.samples):
+        if not (self.has_enough_runs and any(draw in sample.draws for sample in self.samples)):
             return None
-        if not (self.has_enough_runs and all(sample.can_lose(draw) for sample in everything)):
+        less = {id(sample): sample.without_draw(draw) for sample in (*self.samples, *self.floors) if sample}
+        if None in less.values():
             return None
-        runs = {
-            name: tuple(sample.without_draw(draw) for sample in samples)
-            for name, samples in self.runs.items()
-        }
-        return replace(
-            self,
-            context=self.context.for_calls,
-            runs=runs,
-            floors=tuple(floor and floor.without_draw(draw) for floor in self.floors),
-            distinct={name: runs[name] for name in self.distinct},
-        )
+        runs: Any = {name: tuple(less[id(one)] for one in samples) for name, samples in self.runs.items()}
+        floors = tuple(floor and less[id(floor)] for floor in self.floors)
+        distinct = {name: runs[name] for name in self.distinct}
+        return replace(self, context=self.context.for_calls, runs=runs, floors=floors, distinct=distinct)
 
 
 def in_families(found: Sequence[AnyCompared]) -> list[list[AnyCompared]]:

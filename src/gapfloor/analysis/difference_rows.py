@@ -41,7 +41,11 @@ def run_values(
     """One value per run: its return on a level set, or its gap; on all draws, or on one."""
 
     def mean(sample: RunSample) -> float:
-        return sample.mean if draw is None else sample.draw_means.get(draw, NAN)
+        if draw is None:
+            return sample.mean
+        if draw not in sample.draws:
+            return NAN
+        return float(np.sort(sample.returns[sample.draw == sample.draws.index(draw)]).mean())
 
     if quantity == "gap":
         both = context.study.halves(place, rule, agent=agent)

@@ -69,10 +69,7 @@ class GapComparison(Compared):
             more = {"slope": test.slope, "n_levels": test.n_levels}
         return GapRow(
             **self.labels,
-            train=plain.train,
-            train_sem=plain.train_sem,
-            test=plain.test,
-            test_sem=plain.test_sem,
+            **{name: getattr(plain, name) for name in ("train", "train_sem", "test", "test_sem")},
             gap=plain.mean,
             gap_sem=error,
             estimate=call.estimate,

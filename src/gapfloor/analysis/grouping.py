@@ -120,19 +120,14 @@ class RunSample:
         """What a gap is tested on: episodes of draws, but in a census levels, since copies of one prove nothing."""
         return by_level(self.returns, self.levels).means if self.is_census else self.returns
 
-    @cached_property
-    def draw_means(self) -> dict[str, float]:
-        """Mean return on each draw."""
-        ends = np.searchsorted(self.draw, np.arange(1, len(self.draws)))
-        parts = np.split(self.returns, ends)
-        return {name: float(np.sort(part).mean()) for name, part in zip(self.draws, parts, strict=True)}
-
-    def without_draw(self, draw: str) -> RunSample:
-        """The sample without the episodes of one draw."""
+    def without_draw(self, draw: str) -> RunSample | None:
+        """The sample without the episodes of one draw; None where fewer than two remain, or the parts are not draws."""
         if draw not in self.draws:
             return self
         at = self.draws.index(draw)
         kept = self.draw != at
+        if self.is_census or self.network_means.size > 1 or np.count_nonzero(kept) < 2:
+            return None
         return dataclasses.replace(
             self,
             returns=self.returns[kept],
@@ -140,13 +135,6 @@ class RunSample:
             draw=self.draw[kept] - (self.draw[kept] > at),
             levels=self.levels[kept] if self.levels.size else self.levels,
         )
-
-    def can_lose(self, draw: str) -> bool:
-        """Whether two episodes remain without a draw; in a census, and of several networks, the parts are not draws."""
-        if draw not in self.draws:
-            return True
-        remaining = np.count_nonzero(self.draw != self.draws.index(draw))
-        return not self.is_census and self.network_means.size < 2 and remaining > 1
 
     def fingerprint(self, name: str) -> bytes:
         """A hash of the episodes, by which copies are found."""

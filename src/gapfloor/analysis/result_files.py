@@ -96,7 +96,11 @@ def write_results(results: AnalysisResults, folder: Path) -> None:
 
 def to_csv(rows: list[dict[str, Any]]) -> str:
     """Rows as CSV: nested values become columns named parent.child, intervals two columns."""
-    flat = [flat_row(row, is_pair=_is_pair) for row in rows]
+
+    def is_pair(values: list[Any]) -> bool:
+        return len(values) == 2 and not any(isinstance(value, dict) for value in values)
+
+    flat = [flat_row(row, is_pair=is_pair) for row in rows]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=list(flat[0]), lineterminator="\n")
     writer.writeheader()
@@ -109,7 +113,3 @@ def _csv_value(value: Any) -> Any:
     if isinstance(value, str):
         return escape_csv(value)
     return json.dumps(value) if isinstance(value, list) else value
-
-
-def _is_pair(values: list[Any]) -> bool:
-    return len(values) == 2 and not any(isinstance(value, dict) for value in values)

@@ -42,7 +42,7 @@ def sensitivity_rows(
     calls = {row.seed: row.call for row in tested}
     choices: dict[int, dict[str, str]] = {seed: {} for seed in calls}
     for one, choice, found in (*_changed(context, compared), *_pooled(context, compared)):
-        if found.is_possible:
+        if found.call != "not tested" or found.is_withheld:  # something could be tested, whatever came of it
             choices[one.labels["seed"]][choice] = found.call
     rows = []
     for family in in_families(compared):

@@ -84,7 +84,17 @@ def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
         notes.append("the table does not say by which rule actions were chosen")
     rows = [{**defaults, **row} for row in rows]
     if "step" in columns:
-        rows = _last_steps(rows, options)
+        last: dict[tuple[str | None, ...], dict[str, str]] = {}
+        for row in rows:
+            run = tuple(row.get(label) for label in _LABELS if label != "step")
+            if run not in last or parse_number(row["step"]) >= parse_number(last[run]["step"]):
+                last[run] = row
+        if len(last) < len(rows) and options.step != "last":
+            raise UsageError(
+                "The table has several training steps per run: it is a learning curve. --step last reads the last "
+                "step of each run."
+            )
+        rows = list(last.values())
     is_run = "seed" in columns
     if "n" not in given and "episodes" in columns and not is_run:
         is_run = True
@@ -164,21 +174,6 @@ def _chart_rows(rows: Rows, notes: list[str], options: TableOptions) -> Rows:
         for row in rows
         if row[name]
     ]
-
-
-def _last_steps(rows: Rows, options: TableOptions) -> Rows:
-    """The last row of each run; several steps are refused unless the user asks for the last."""
-    last: dict[tuple[str | None, ...], dict[str, str]] = {}
-    for row in rows:
-        key = tuple(row.get(label) for label in _LABELS if label != "step")
-        if key not in last or parse_number(row["step"]) >= parse_number(last[key]["step"]):
-            last[key] = row
-    if len(last) < len(rows) and options.step != "last":
-        raise UsageError(
-            "The table has several training steps per run: it is a learning curve. --step last reads the last step of "
-            "each run."
-        )
-    return list(last.values())
 
 
 def _lengthened(rows: Rows, columns: set[str], notes: list[str]) -> Rows | None:

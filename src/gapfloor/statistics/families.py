@@ -60,11 +60,6 @@ class FamilyCall:
     alpha: float = ALPHA
 
     @property
-    def is_possible(self) -> bool:
-        """Whether something could be tested, whatever came of it."""
-        return self.call != "not tested" or self.is_withheld
-
-    @property
     def estimate(self) -> Estimate:
         """A recommended one has its interval at 1 - alpha / divisor: it excludes zero exactly when a call says so."""
         found: Estimate = self.test.estimate(alpha=self.alpha / self.divisor if self.divisor else NAN)

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from gapfloor.errors import UsageError
@@ -231,7 +230,9 @@ def _smallest_size(power_at: Callable[[float], float], power: float, *, high: fl
 def _half_widths(planned: PlannedComparison, n_runs: int, n_floor: int, alpha: float) -> Floats:
     """Equally likely distances of a limit of the difference from the estimate, at two-sided 1 - alpha."""
     floor = planned_floor(planned.floor_sd, n_floor)
-    runs = planned.run_sd**2 / n_runs * _chi_square_ratios(n_runs - 1)
+    # Midpoint quantiles of chi-square over its df: equally likely values of an estimated over the true variance.
+    middle = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    runs = planned.run_sd**2 / n_runs * (special.chdtri(n_runs - 1, 1 - middle) / (n_runs - 1))
     total = runs + float(floor.sd) ** 2
     # Beyond some hundred episodes the floor's degrees of freedom make no difference.
     shares, factors = _critical(n_runs, min(n_floor - 1, 400), alpha)
@@ -249,13 +250,6 @@ def _critical(n_runs: int, floor_df: int, alpha: float) -> tuple[Floats, Floats]
         found = tail_p(RunsMean(middle, shares, n_runs - 1, n_runs, NO_PAIR), floor, sign=1) > alpha / 2
         low, high = np.where(found, middle, low), np.where(found, high, middle)
     return shares, high
-
-
-@lru_cache(maxsize=1024)
-def _chi_square_ratios(df: float) -> npt.NDArray[np.float64]:
-    """Midpoint quantiles of chi-square over its df: equally likely values of an estimated over the true variance."""
-    middle = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    return np.asarray(special.chdtri(df, 1 - middle) / df)
 
 
 @lru_cache(maxsize=1024)
