@@ -76,7 +76,7 @@ def analyse(
     compared, compared_gaps = comparisons(context), gap_comparisons(context)
     against_floor, gaps = called_rows(compared), called_rows(compared_gaps)
     screen = screen_rows(context, measured, against_floor, gaps)
-    stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
+    stricter = sorted({where.rule for where in study.references} - {content.floor.reference})
     return AnalysisResults(
         plan=plan_used(context, n_timed=len(inputs.stored_at)),
         source=SourceSummary(
@@ -84,9 +84,7 @@ def analyse(
             n_cells=study.n_cells,
             n_runs=len({(*place, run) for (*place, _, _), runs in study.policies.items() for run in runs}),
             n_floor_episodes=sum(
-                sample.returns.size
-                for place, sample in study.references.items()
-                if place.reference == FLOOR_RULE
+                sample.returns.size for where, sample in study.references.items() if where.rule == FLOOR_RULE
             ),
             **study.labels,
             has_level_seeds=bool((inputs.level_seed >= 0).all()),

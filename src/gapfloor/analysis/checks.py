@@ -186,7 +186,7 @@ def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
             "The plan says stop.value_not_finite = false, but returns that are not finite cannot be analysed. "
             "Set it to true, and leave such episodes out of the data yourself."
         )
-    references = sorted({place.reference for place in study.references})
+    references = sorted({where.rule for where in study.references})
     if plan.floor.reference not in {FLOOR_RULE, *references}:
         raise UsageError(
             f"The plan compares with the reference '{plan.floor.reference}' (floor.reference), which the data do not "

@@ -17,7 +17,7 @@ from gapfloor.analysis.columns import comparison_table, floor_table, gap_table, 
 from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.floor_rows import comparisons, return_row, stricter_rows
 from gapfloor.analysis.gap_rows import gap_comparisons
-from gapfloor.analysis.grouping import Condition, Place, ReferencePlace, RunName, RunSample, group
+from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample, group
 from gapfloor.analysis.inputs import LABELS, inputs_of_cells
 from gapfloor.analysis.planned_study import PlannedStudy, families_of
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
@@ -219,12 +219,9 @@ def _gather(cells: Sequence[StoredCell]) -> tuple[PlannedStudy, list[Gathered]]:
         game, mode, budget, agent, seed, reference, rule, level_set, _ = (
             "" if labels[name] is None else str(labels[name]) for name in LABELS
         )
-        place, run = Place(game, mode, budget), RunName(agent, seed)
-        if reference:
-            sample = study.references[ReferencePlace(*place, reference, level_set)]
-        else:
-            sample = study.policies[Condition(*place, rule, level_set)][run]
-        found.append((cell, (place, agent, reference, rule, level_set), sample))
+        where = Condition(game, mode, budget, reference or rule, level_set)
+        sample = study.references[where] if reference else study.policies[where][RunName(agent, seed)]
+        found.append((cell, (where.place, agent, reference, rule, level_set), sample))
     return PlannedStudy(study, paper_plan(), pools=study.agents), found
 
 

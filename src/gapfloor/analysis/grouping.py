@@ -43,12 +43,14 @@ class Place(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Where a policy was measured."""
+    """Where a policy or a reference was measured."""
 
     game: str
     mode: str
     budget: str
+    """A reference without a budget serves every budget."""
     rule: str
+    """The name of a reference."""
     level_set: str
 
     @property
@@ -68,16 +70,6 @@ class RunName(NamedTuple):
             " ".join(part for part in (self.agent, f"seed {self.seed}" if self.seed else "") if part)
             or "the run"
         )
-
-
-class ReferencePlace(NamedTuple):
-    """Where a reference was measured; an empty budget serves every budget."""
-
-    game: str
-    mode: str
-    budget: str
-    reference: str
-    level_set: str
 
 
 @dataclass(frozen=True)
@@ -175,7 +167,7 @@ class StudyEpisodes:
     """All samples, with the labels in the order in which results are written."""
 
     policies: dict[Condition, dict[RunName, RunSample]]
-    references: dict[ReferencePlace, RunSample]
+    references: dict[Condition, RunSample]
     games: tuple[str, ...]
     modes: tuple[str, ...]
     budgets: tuple[str, ...]
@@ -217,9 +209,8 @@ class StudyEpisodes:
 
     def floor(self, place: Place, level_set: str, *, reference: str = FLOOR_RULE) -> RunSample | None:
         """The reference for a budget: one of its own, else the one that serves every budget."""
-        game, mode, budget = place
-        own = self.references.get(ReferencePlace(game, mode, budget, reference, level_set))
-        return own or self.references.get(ReferencePlace(game, mode, "", reference, level_set))
+        where = Condition(*place, reference, level_set)
+        return self.references.get(where) or self.references.get(where._replace(budget=""))
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
@@ -339,7 +330,7 @@ def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
         returns[start:stop], levels[start:stop] = returns[start:stop][within], levels[start:stop][within]
     draws, draw_names = columns[-1][0][first], columns[-1][1]
 
-    def sample(parts: list[slice], **about: Any) -> RunSample:
+    def sample(where: Condition, parts: list[slice], **about: Any) -> RunSample:
         cells = np.concatenate([np.arange(part.start, part.stop) for part in parts])
         present, index = np.unique(draws[cells], return_inverse=True)
         draw = np.repeat(index.astype(np.int32), np.diff(ends)[cells])
@@ -353,33 +344,26 @@ def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
             if len({labels["seed"][0][first[part.start]] for part in parts}) > 1:
                 about["network_means"] = np.sort([float(np.sort(returns[span]).mean()) for span in spans])
         has_levels = bool((seeds >= 0).all())
-        about["is_census"] = about["is_census"] and has_levels
+        is_census = has_levels and (where.game, where.mode, where.level_set) in inputs.census
         names = tuple(draw_names[code] for code in present)
-        return RunSample(own, names, draw, seeds if has_levels else seeds[:0], **about)
+        return RunSample(own, names, draw, seeds if has_levels else seeds[:0], is_census, **about)
 
     policies: dict[Condition, dict[RunName, RunSample]] = {}
-    pooled: dict[ReferencePlace, list[slice]] = {}
+    pooled: dict[Condition, list[slice]] = {}
     # Cells that differ in nothing but the draw follow one another.
     group_of = combined_codes([(codes[first], names) for codes, names in columns[:-1]])
     for start, stop in pairwise((0, *(np.flatnonzero(np.diff(group_of)) + 1).tolist(), first.size)):
         game, mode, budget, agent, seed, reference, rule, level_set = (
             names[codes[first[start]]] for codes, names in columns[:-1]
         )
+        where, cells = Condition(game, mode, budget, reference or rule, level_set), slice(start, stop)
         if reference:
-            pooled.setdefault(ReferencePlace(game, mode, budget, reference, level_set), []).append(
-                slice(start, stop)
-            )
+            pooled.setdefault(where, []).append(cells)
         else:
-            runs = policies.setdefault(Condition(game, mode, budget, rule, level_set), {})
-            is_census = (game, mode, level_set) in inputs.census
-            runs[RunName(agent, seed)] = sample([slice(start, stop)], is_census=is_census)
+            policies.setdefault(where, {})[RunName(agent, seed)] = sample(where, [cells])
     references = {
-        place: sample(
-            parts,
-            is_census=(place.game, place.mode, place.level_set) in inputs.census,
-            is_deterministic="constant" in place.reference,
-        )
-        for place, parts in pooled.items()
+        where: sample(where, parts, is_deterministic="constant" in where.rule)
+        for where, parts in pooled.items()
     }
     leading = [name for name in plan.agents.order if name in inputs.agent_order]
     return StudyEpisodes(
