@@ -1,6 +1,6 @@
 """The generalization gap over runs: the paper's test, and the recommended one.
 
-The paper tests each run on its own episodes (Welch); the runs' p are combined with Fisher's method, which asks whether
+The paper tests each run on its own episodes (`welch`); the runs' p are combined with Fisher's method, which asks whether
 any run differs, and Stouffer's on one-sided p, which asks for one direction.
 
 The recommended test is about the excess over the floor's gap, for new runs on new levels. The runs' return on each
@@ -14,8 +14,6 @@ slope one takes out their whole difference, so that version is kept next to it.
 References:
     Fisher, R. A. (1932). Statistical Methods for Research Workers, 4th ed. Oliver and Boyd, sec. 21.1.
     Stouffer, S. A. et al. (1949). The American Soldier, vol. 1. Princeton University Press, p. 45.
-    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
-        involved. Biometrika, 34(1-2), 28-35.
     Glasserman, P. (2003). Monte Carlo Methods in Financial Engineering, section 4.1 (control variates). Springer.
 """
 

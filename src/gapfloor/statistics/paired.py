@@ -5,9 +5,6 @@ Welch over runs, pooled over draws and one draw at a time.
 
 References:
     Student (1908). The probable error of a mean. Biometrika, 6(1), 1-25.
-    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
-    involved. Biometrika, 34(1-2), 28-35.
-    Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
 """
 
 from __future__ import annotations

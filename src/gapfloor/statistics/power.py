@@ -10,8 +10,6 @@ counted in simulated samples. Skewed runs are simulated as a whole.
 References:
     Lenth, R. V. (2001). Some practical guidelines for effective sample size determination. The American
         Statistician 55, 187-193 (power from the noncentral t).
-    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
-        65-70.
     Basu, D. (1955). On statistics independent of a complete sufficient statistic. Sankhya 15, 377-380.
 """
 

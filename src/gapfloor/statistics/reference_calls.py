@@ -4,13 +4,6 @@ The paper's test is Welch's of run values against floor episodes. The recommende
 mean over runs with what is known about the reference's mean (`behrens_fisher`). Its interval is at the level at which
 Holm tested the row, so that it excludes zero exactly when a call is made. A call that the shape of the runs does not
 allow (`run_shape`) is not made: the row is "not tested", with the reason.
-
-References:
-    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
-        involved. Biometrika 34(1-2), 28-35.
-    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
-        the equivalence of average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics 15(6), 657-680.
-    Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
 """
 
 from __future__ import annotations
