@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -214,16 +215,15 @@ class StudyEpisodes:
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
-        """Every condition that has a run, in the order of results."""
-
-        def order(condition: Condition) -> tuple[int, ...]:
-            game, mode, budget, rule, level_set = condition
-            return (
-                self.budgets.index(budget), self.modes.index(mode), self.games.index(game), self.rules.index(rule),
-                self.level_sets.index(level_set),
-            )  # fmt: skip
-
-        return tuple(sorted(self.policies, key=order))
+        """Every condition that has a run, in the order of results: by budget, mode, game, rule and level set."""
+        order = (self.budgets, self.modes, self.games, self.rules, self.level_sets)
+        labels = attrgetter("budget", "mode", "game", "rule", "level_set")
+        return tuple(
+            sorted(
+                self.policies,
+                key=lambda one: [names.index(name) for names, name in zip(order, labels(one), strict=True)],
+            )
+        )
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
@@ -240,6 +240,8 @@ class StudyEpisodes:
                 samples[condition.rule, condition.level_set] = sample
         copies = []
         for (game, mode), runs in games.items():
+            if len(runs) < 2:
+                continue
             seen: dict[tuple[bytes, ...], Who] = {}
             found: dict[Who, tuple[Who, bool]] = {}
             for who, samples in runs.items():
@@ -288,7 +290,7 @@ def near_copies(runs: dict[Who, Samples]) -> dict[Who, Who]:
 
     An episode counts if no other episode of its run has that return: that two policies both score 10 says nothing.
     """
-    if len(runs) < 2:
+    if not runs:
         return {}
     names, who = sorted({name for samples in runs.values() for name in samples}), list(runs)
     episodes = [
