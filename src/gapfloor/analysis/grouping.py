@@ -290,7 +290,7 @@ def near_copies(runs: dict[Who, Samples]) -> dict[Who, Who]:
 
     An episode counts if no other episode of its run has that return: that two policies both score 10 says nothing.
     """
-    if not runs:
+    if len(runs) < 2:
         return {}
     names, who = sorted({name for samples in runs.values() for name in samples}), list(runs)
     episodes = [

@@ -1,7 +1,7 @@
 """The generalization gap over runs: the paper's test, and the recommended one.
 
-The paper tests each run on its own episodes (`welch`); the runs' p are combined with Fisher's method, which asks whether
-any run differs, and Stouffer's on one-sided p, which asks for one direction.
+The paper tests each run on its own episodes (`welch`); the runs' p are combined with Fisher's method, which asks
+whether any run differs, and Stouffer's on one-sided p, which asks for one direction.
 
 The recommended test is about the excess over the floor's gap, for new runs on new levels. The runs' return on each
 level is compared with the floor's on the same level, runs and levels are both samples (`level_crossing`), and the
