@@ -60,9 +60,9 @@ class FloorTest:
     """mean - floor."""
     se: float
     """Standard error of delta: run-to-run and per-episode floor variance together."""
-    p: float
+    p: float = NAN
     """Two-sided p, before any correction."""
-    p_tost: float
+    p_tost: float = NAN
     """p of the equivalence test (two one-sided tests) at the margin; not corrected for the family."""
     margin: float
     """How far from the floor still counts as equivalent."""
@@ -215,11 +215,8 @@ def compare_to_reference(
         raise UsageError(f"`least_runs` must be at least 2, but is {least_runs}.")
     values = finite_sample(run_values, "run_values")
     reference = finite_sample(reference_returns, "reference_returns", minimum=2)
-    low, high = (float(values[0]), float(values[-1])) if seen is None else seen
-    low, high = (
-        min(low, float(reference[0]), float(values[0])),
-        max(high, float(reference[-1]), float(values[-1])),
-    )
+    ends = (values[0], values[-1], reference[0], reference[-1], *(seen or ()))
+    low, high = float(min(ends)), float(max(ends))
     size = max(abs(low), abs(high))
     mean, reference_mean = float(values.mean()), float(reference.mean())
     delta = mean - reference_mean
@@ -230,8 +227,6 @@ def compare_to_reference(
         sem=own,
         delta=0.0 if abs(delta) <= ROUNDING * size else delta,
         se=math.hypot(own, sem(reference)),
-        p=NAN,
-        p_tost=NAN,
         margin=margin.at(reference_mean),
         run_values=tuple(values.tolist()),
     )
