@@ -46,7 +46,7 @@ LEAST_FLOOR = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloorTest:
+class FloorDifference:
     """The mean over runs minus the mean of a reference, tested without regard to Holm's correction."""
 
     words: ClassVar[tuple[str, str]] = CALLS
@@ -69,7 +69,7 @@ class FloorTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloorComparison(FloorTest):
+class FloorComparison(FloorDifference):
     """The paper's test: Welch's, with a percentile bootstrap interval."""
 
     method: ClassVar[Method] = "paper"
@@ -90,7 +90,7 @@ class FloorComparison(FloorTest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReferenceTest(FloorTest):
+class ReferenceTest(FloorDifference):
     """The recommended test. `p_tost` is 1 where the runs are known to be skewed or to form two groups."""
 
     method: ClassVar[Method] = "recommended"
