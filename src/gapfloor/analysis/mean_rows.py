@@ -157,7 +157,7 @@ class MeanComparison:
             return "no spread over runs"
         return "the floor has no error" if not math.isfinite(floor.sem) else counted(row.n, "run")
 
-    def estimate(self, *, alpha: float = NAN) -> Estimate:
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
         """The difference from the floor with its interval at 1 - alpha."""
         row, floor, p, ends = self.row, self.floor, NAN, NO_PAIR
         delta = row.mean - floor.mean
@@ -165,10 +165,10 @@ class MeanComparison:
             floor_df = float(floor.n - 1) if floor.n > 1 else _MANY
             parts = VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)
             p = two_part_p(delta, *parts)
-            ends = NO_PAIR if math.isnan(alpha) else two_part_interval(delta, *parts, alpha=alpha)
+            ends = NO_PAIR if alpha is None else two_part_interval(delta, *parts, alpha=alpha)
         return Estimate(
-            value=delta, se=math.hypot(row.sem, floor.sem), low=ends[0], high=ends[1], confidence=1 - alpha, p=p,
-            method="recommended, from means",
+            value=delta, se=math.hypot(row.sem, floor.sem), low=ends[0], high=ends[1], p=p,
+            confidence=NAN if alpha is None else 1 - alpha, method="recommended, from means",
         )  # fmt: skip
 
 

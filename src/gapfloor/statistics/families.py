@@ -29,7 +29,7 @@ class FamilyTest(Protocol):
     def words(self) -> tuple[str, str]:
         """What a value above and below zero is called."""
 
-    def estimate(self, *, alpha: float = NAN) -> Estimate:
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
         """What is tested, with its p; a recommended estimate has its interval at 1 - alpha."""
 
 
@@ -62,7 +62,7 @@ class FamilyCall:
     @property
     def estimate(self) -> Estimate:
         """A recommended one has its interval at 1 - alpha / divisor: it excludes zero exactly when a call says so."""
-        found: Estimate = self.test.estimate(alpha=self.alpha / self.divisor if self.divisor else NAN)
+        found: Estimate = self.test.estimate(alpha=self.alpha / self.divisor if self.divisor else None)
         return found
 
     @property

@@ -19,7 +19,6 @@ References:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -109,7 +108,7 @@ class Gap:
     confidence: float = CONFIDENCE
     """Confidence of the interval."""
 
-    def estimate(self, *, alpha: float = NAN) -> Estimate:
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
         """The gap with Fisher's p and its percentile interval, whatever `alpha` is."""
         return Estimate(
             value=self.mean, se=self.sem, low=self.ci[0], high=self.ci[1], confidence=self.confidence,
@@ -199,12 +198,12 @@ class ExcessTest:
     n_levels: tuple[int, int] = (0, 0)
     """Common levels: training, held-out."""
 
-    def estimate(self, *, alpha: float = NAN) -> Estimate:
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
         """The excess with its interval at 1 - alpha, which excludes zero exactly where p < alpha."""
-        low, high = NO_PAIR if math.isnan(alpha) else two_part_interval(self.excess, *self.parts, alpha=alpha)
+        low, high = NO_PAIR if alpha is None else two_part_interval(self.excess, *self.parts, alpha=alpha)
         return Estimate(
-            value=self.excess, se=self.se, low=low, high=high, confidence=1 - alpha, p=self.p, estimand=GENERATOR,
-            method="recommended",
+            value=self.excess, se=self.se, low=low, high=high, confidence=NAN if alpha is None else 1 - alpha,
+            p=self.p, estimand=GENERATOR, method="recommended",
         )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ class FloorComparison(FloorDifference):
     confidence: float = CONFIDENCE
     """Confidence of the interval."""
 
-    def estimate(self, *, alpha: float = NAN) -> Estimate:
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
         """Delta with its percentile interval, whatever `alpha` is."""
         return Estimate(
             value=self.delta, se=self.se, df=self.df, low=self.ci[0], high=self.ci[1], confidence=self.confidence,
@@ -121,10 +121,10 @@ class ReferenceTest(FloorDifference):
         shape = family_shape([test.run_values for test in tests if not test.not_tested])
         return [test if test.not_tested else _shaped(test, shape) for test in tests]
 
-    def estimate(self, *, alpha: float = NAN) -> Estimate:
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
         """The difference with its interval at 1 - alpha, which excludes zero exactly where p < alpha."""
         low, high = NO_PAIR
-        if self.runs is not None and self.floors is not None and not math.isnan(alpha):
+        if self.runs is not None and self.floors is not None and alpha is not None:
             low, high = (
                 difference_limit(self.runs, floor, sign=sign, alpha=alpha / 2)
                 for floor, sign in zip(self.floors, (1, -1), strict=True)
@@ -134,7 +134,7 @@ class ReferenceTest(FloorDifference):
             se=self.se,
             low=low,
             high=high,
-            confidence=1 - alpha,
+            confidence=NAN if alpha is None else 1 - alpha,
             p=self.p,
             method="recommended",
         )
