@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.checks import departures, find_problems, refuse_unknown_names
-from gapfloor.analysis.compared import called_rows
+from gapfloor.analysis.compared import call_counts, called_rows, comparisons, gap_comparisons, stricter_rows
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_rows import call_counts, comparisons, floor_rows, stricter_rows
-from gapfloor.analysis.gap_rows import gap_comparisons
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
@@ -23,7 +21,7 @@ from gapfloor.analysis.results import (
     Problem,
     SourceSummary,
 )
-from gapfloor.analysis.score_rows import normalised_rows
+from gapfloor.analysis.return_rows import floor_rows, normalised_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
     disagreement_rows,

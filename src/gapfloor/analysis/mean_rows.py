@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from gapfloor.analysis.apply import plan_used, resolve_plan
 from gapfloor.analysis.column_names import TableOptions
-from gapfloor.analysis.floor_rows import call_counts
+from gapfloor.analysis.compared import call_counts
 from gapfloor.analysis.grouping import Place, StudyEpisodes
 from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.known_floors import StatedFloor, find_known_floor, stated_floors

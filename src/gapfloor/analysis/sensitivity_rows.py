@@ -13,9 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.compared import Compared, Runs, calls_of, in_families
-from gapfloor.analysis.floor_rows import ReferenceComparison, comparisons
-from gapfloor.analysis.gap_rows import gap_comparisons
+from gapfloor.analysis.compared import (
+    Compared,
+    ReferenceComparison,
+    Runs,
+    calls_of,
+    comparisons,
+    gap_comparisons,
+    in_families,
+)
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, SensitivityRow
 from gapfloor.statistics.clustered import level_variance_share

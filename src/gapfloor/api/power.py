@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.column_names import TableOptions
-from gapfloor.analysis.compared import in_families
+from gapfloor.analysis.compared import comparisons, in_families
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_rows import comparisons
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.planned_study import PlannedStudy
