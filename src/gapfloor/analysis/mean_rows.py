@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from gapfloor.analysis.apply import plan_used, resolve_plan
 from gapfloor.analysis.column_names import TableOptions
@@ -28,7 +28,7 @@ from gapfloor.errors import UsageError
 from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
 from gapfloor.statistics.conventions import CALLS, NAN, NO_PAIR
-from gapfloor.statistics.families import call_family
+from gapfloor.statistics.families import FamilyTest, call_family
 from gapfloor.tables.cells import counted
 
 #: Agents that are the floor where the user names none.
@@ -136,17 +136,17 @@ def _floor_of(game: str, level_set: str, own: Sequence[Summary], floor: str, mod
 
 
 @dataclass(frozen=True)
-class MeanComparison:
+class MeanComparison(FamilyTest):
     """A published mean and the floor that it is compared with."""
 
     row: Summary
     floor: StatedFloor
     least_runs: int
 
-    words: ClassVar[tuple[str, str]] = CALLS
+    words = CALLS
 
     @property
-    def not_tested(self) -> str:
+    def not_tested(self) -> str:  # type: ignore[override]
         """Why nothing can be tested; empty where it can."""
         row, floor = self.row, self.floor
         if row.n >= self.least_runs and math.isfinite(row.sem) and math.isfinite(floor.sem):

@@ -8,29 +8,39 @@ References:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Ints
+from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Ints, Method
 from gapfloor.statistics.estimate import Estimate
 
 
-class FamilyTest(Protocol):
-    """A test before any correction. It may also have `p_tost`, `p_plain`, `p_runs`, `not_tested` and `doubt`.
+class FamilyTest(ABC):
+    """A test before any correction."""
 
-    `in_family`, where a test has it, gives the tests of a family as they depend on each other.
-    """
+    words: ClassVar[tuple[str, str]]
+    """What a value above and below zero is called."""
+    method: ClassVar[Method]
+    not_tested = ""
+    """Why nothing can be tested; empty where it can."""
+    doubt = ""
+    """Why the call that the test would make cannot be made; empty if it can."""
+    p_tost = p_plain = p_runs = NAN
+    """Of further tests, which Holm's procedure corrects too."""
 
-    @property
-    def words(self) -> tuple[str, str]:
-        """What a value above and below zero is called."""
-
+    @abstractmethod
     def estimate(self, *, alpha: float | None = None) -> Estimate:
         """What is tested, with its p; a recommended estimate has its interval at 1 - alpha."""
+
+    @staticmethod
+    def in_family(tests: Sequence[Any]) -> Sequence[Any]:
+        """The tests of a family as they depend on each other."""
+        return tests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,28 +87,29 @@ def call_family(tests: Sequence[FamilyTest], *, alpha: float = ALPHA) -> tuple[F
     Holm p < alpha: one of the words, or not tested where the shape of the runs forbids the call; else TOST p < alpha
     (not adjusted): equivalent; else not distinguishable.
     """
-    if tests and hasattr(tests[0], "in_family"):
-        tests = tests[0].in_family(tests)
+    tests = tests[0].in_family(tests) if tests else ()
     found = [test.estimate() for test in tests]
-    divisors = holm_divisors([each.p for each in found], alpha=alpha)
-    p_values = {"p_holm": [each.p for each in found]}
-    for name in ("p_tost", "p_plain", "p_runs"):
-        if tests and hasattr(tests[0], name):
-            p_values[f"{name}_holm"] = [getattr(test, name) for test in tests]
-    adjusted = {name: holm(values) for name, values in p_values.items()}
-    calls = []
+    p_values = [each.p for each in found]
+    divisors, calls = holm_divisors(p_values, alpha=alpha), []
+    further = {
+        f"{name}_holm": [getattr(test, name) for test in tests] for name in ("p_tost", "p_plain", "p_runs")
+    }
+    adjusted = {name: holm(values) for name, values in {"p_holm": p_values, **further}.items()}
     for at, (test, one, divisor) in enumerate(zip(tests, found, divisors.tolist(), strict=True)):
         # The unadjusted p is compared, so that rounding cannot part call and interval.
         call, reason = word_of(one.p, one.value, test.words, alpha=alpha / max(divisor, 1)), ""
         if is_made := call in test.words:
-            reason = getattr(test, "doubt", "")
+            reason = test.doubt
         elif call == "not tested":
-            reason = getattr(test, "not_tested", "")
-        elif getattr(test, "p_tost", NAN) < alpha:
+            reason = test.not_tested
+        elif test.p_tost < alpha:
             call = "equivalent"
         if is_withheld := is_made and bool(reason):
             call, divisor = "not tested", 0
-        p_holm = {name: float(values[at]) if divisor else NAN for name, values in adjusted.items()}
+        p_holm = {
+            name: float(values[at]) if divisor and not math.isnan(values[at]) else NAN
+            for name, values in adjusted.items()
+        }
         calls.append(
             FamilyCall(
                 test=test, call=call, divisor=divisor, family_size=int(np.count_nonzero(divisors)), alpha=alpha,

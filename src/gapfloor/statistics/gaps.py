@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,13 +37,13 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     ROUNDING,
-    Method,
     Pair,
     do_not_differ,
     finite_sample,
     sem,
 )
 from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.families import FamilyTest
 from gapfloor.statistics.level_crossing import (
     Episodes,
     LevelTable,
@@ -78,11 +78,11 @@ class RunTest:
 
 
 @dataclass(frozen=True)
-class Gap:
+class Gap(FamilyTest):
     """Mean over runs of train - test. `runs` keeps the order given."""
 
-    method: ClassVar[Method] = "paper"
-    words: ClassVar[tuple[str, str]] = GAP_WORDS
+    method = "paper"
+    words = GAP_WORDS
     n: int
     """Number of runs."""
     train: float
@@ -176,11 +176,11 @@ def combine_stouffer(z_values: npt.ArrayLike) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExcessTest:
+class ExcessTest(FamilyTest):
     """A gap's excess over the floor's gap, on the levels that every run and the floor have played."""
 
-    method: ClassVar[Method] = "recommended"
-    words: ClassVar[tuple[str, str]] = GAP_WORDS
+    method = "recommended"
+    words = GAP_WORDS
     not_tested: str = ""
     """Why nothing was tested; empty where it was."""
     slope: float = NAN

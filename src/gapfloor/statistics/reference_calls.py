@@ -28,7 +28,6 @@ from gapfloor.statistics.conventions import (
     PAPER_MARGIN,
     ROUNDING,
     MarginRule,
-    Method,
     Pair,
     Widened,
     do_not_differ,
@@ -36,6 +35,7 @@ from gapfloor.statistics.conventions import (
     sem,
 )
 from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.families import FamilyTest
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
 from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
 
@@ -46,10 +46,10 @@ LEAST_FLOOR = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloorDifference:
+class FloorDifference(FamilyTest):
     """The mean over runs minus the mean of a reference, tested without regard to Holm's correction."""
 
-    words: ClassVar[tuple[str, str]] = CALLS
+    words = CALLS
     n: int
     """Number of runs."""
     mean: float
@@ -72,7 +72,7 @@ class FloorDifference:
 class FloorComparison(FloorDifference):
     """The paper's test: Welch's, with a percentile bootstrap interval."""
 
-    method: ClassVar[Method] = "paper"
+    method = "paper"
     widened: ClassVar[Widened] = ""
     ci: Pair
     """Percentile bootstrap interval of delta; runs and floor episodes are both resampled."""
@@ -93,7 +93,7 @@ class FloorComparison(FloorDifference):
 class ReferenceTest(FloorDifference):
     """The recommended test. `p_tost` is 1 where the runs are known to be skewed or to form two groups."""
 
-    method: ClassVar[Method] = "recommended"
+    method = "recommended"
     run_values: tuple[float, ...]
     """In ascending order; the family's shape is taken from them."""
     not_tested: str = ""
@@ -105,7 +105,7 @@ class ReferenceTest(FloorDifference):
     """With the highest, and with the lowest return of the comparison as one more episode."""
 
     @property
-    def doubt(self) -> str:
+    def doubt(self) -> str:  # type: ignore[override]
         """Why a call in the direction of the difference cannot be made; empty if it can."""
         return self.doubts[0 if self.delta > 0 else 1]
 
