@@ -286,20 +286,17 @@ class GapComparison(Compared):
         train, test = self.floors
         if train is None or test is None:
             return {}
-        found = {"floor_gap": train.mean - test.mean}
+        floor_gap = train.mean - test.mean
         if min(train.units.size, test.units.size) < 2:
-            return found
+            return {"floor_gap": floor_gap}
         errors = [sem(np.sort(floor.units)) for floor in (train, test)]
         parts = [
             VariancePart(error**2, floor.returns.size - 1)
             for error, floor in zip(errors, (train, test), strict=True)
         ]
         games = sum(place.budget == self.labels["budget"] for place in self.context.study.places)
-        return {
-            **found,
-            "floor_gap_sem": float(np.hypot(errors[0], errors[1])),
-            "floor_gap_p": float(min(1.0, two_part_p(found["floor_gap"], *parts) * games)),
-        }
+        p = min(1.0, two_part_p(floor_gap, *parts) * games)
+        return {"floor_gap": floor_gap, "floor_gap_sem": float(np.hypot(*errors)), "floor_gap_p": float(p)}
 
 
 def comparisons(
