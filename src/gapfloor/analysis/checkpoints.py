@@ -179,6 +179,10 @@ class Sweep(CheckpointSeries, _SaysInJson):
         """The grid, from cold to hot."""
         return tuple(dict.fromkeys(row.at for row in self.floor_comparisons if row.at is not None))
 
+    def row(self, temperature: float, level_set: str) -> CheckpointRow:
+        """The row of a temperature and level set."""
+        return next(row for row in self.on(level_set) if row.at == temperature)
+
     def table(self) -> Table:
         """One row per temperature, the floor last; errors are clustered by level."""
         reference = self.pairs[0].rule_b

@@ -296,7 +296,11 @@ class GapComparison(Compared):
         ]
         games = sum(place.budget == self.labels["budget"] for place in self.context.study.places)
         p = min(1.0, two_part_p(floor_gap, *parts) * games)
-        return {"floor_gap": floor_gap, "floor_gap_sem": float(np.hypot(*errors)), "floor_gap_p": float(p)}
+        return {
+            "floor_gap": floor_gap,
+            "floor_gap_sem": float(np.hypot(errors[0], errors[1])),
+            "floor_gap_p": float(p),
+        }
 
 
 def comparisons(
