@@ -22,7 +22,7 @@ import numpy as np
 from gapfloor.analysis.rows import ComparisonRow, Decision, GapRow, RuleDifferenceRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.statistics.clustered import independent_difference, mean_by_level, pair_by_level
+from gapfloor.statistics.level_crossing import independent_difference, mean_by_level, pair_by_level
 from gapfloor.tables.cells import estimate, p_value
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of

@@ -15,8 +15,8 @@ import numpy as np
 
 from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs, combined_codes, natural_key, stable_order
 from gapfloor.plan.model import Plan
-from gapfloor.statistics.clustered import by_level, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
+from gapfloor.statistics.level_crossing import by_level, within_level_sample
 
 AnySample = TypeVar("AnySample")
 #: Between more agents there are so many differences that none is of interest: their number grows with the square.

@@ -24,11 +24,16 @@ from gapfloor.analysis.compared import (
 )
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, SensitivityRow
-from gapfloor.statistics.clustered import level_variance_share
 from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import FamilyCall, holm, word_of
-from gapfloor.statistics.level_crossing import Episodes, crossed_gap, crossed_mean, level_table
+from gapfloor.statistics.level_crossing import (
+    Episodes,
+    crossed_gap,
+    crossed_mean,
+    level_table,
+    level_variance_share,
+)
 from gapfloor.statistics.power import PlannedComparison, minimum_detectable_effect
 
 #: A comparison, a choice in words, and what is said under it.
