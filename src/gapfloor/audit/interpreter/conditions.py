@@ -10,7 +10,7 @@ from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.values import Alternative, Frame
 
 if TYPE_CHECKING:
-    from gapfloor.audit.interpreter.evaluator import Evaluator
+    pass
 
 
 _COMPARISONS = {
@@ -20,27 +20,27 @@ _COMPARISONS = {
 _SPELT = frozenset({"0", "1", "false", "true", "no", "yes", "off", "on"})
 
 
-def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+def decide(test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
     """Whether a condition holds (options at their defaults), and the constants that say so."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        known, used = decide(evaluator, test.operand, frame)
+        known, used = decide(test.operand, frame)
         return (None if known is None else not known), used
     if isinstance(test, ast.BoolOp):
-        return _of_parts(evaluator, test, frame)
+        return _of_parts(test, frame)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _of_comparison(evaluator, test, frame)
+        return _of_comparison(test, frame)
     if isinstance(test, ast.Compare | ast.BinOp):
         return None, []
-    alternatives = evaluator.evaluate(test, frame)
+    alternatives = frame.evaluate(test)
     truths = {_truthiness(item.value) for item in alternatives}
     if len(truths) == 1:
         return truths.pop(), list(alternatives)
     return None, list(alternatives)
 
 
-def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+def _of_parts(test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
     decisive = isinstance(test.op, ast.Or)
-    parts = [decide(evaluator, value, frame) for value in test.values]
+    parts = [decide(value, frame) for value in test.values]
     for known, used in parts:
         if known is decisive:
             return known, used
@@ -50,11 +50,9 @@ def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[boo
     return None, everything
 
 
-def _of_comparison(
-    evaluator: Evaluator, test: ast.Compare, frame: Frame
-) -> tuple[bool | None, list[Alternative]]:
-    left = evaluator.evaluate(test.left, frame)
-    right = evaluator.evaluate(test.comparators[0], frame)
+def _of_comparison(test: ast.Compare, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+    left = frame.evaluate(test.left)
+    right = frame.evaluate(test.comparators[0])
     answers = {_compare(test.ops[0], one.value, other.value) for one in left for other in right}
     used = [*left, *(item for item in right if item.origin != "literal")]
     return (answers.pop() if len(answers) == 1 else None), used

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import calls, classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.classes import DISTRIBUTION
 from gapfloor.audit.interpreter.facts import (
@@ -27,7 +27,7 @@ from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import last_name, names_in
 
 if TYPE_CHECKING:
-    from gapfloor.audit.interpreter.evaluator import Evaluator
+    pass
 
 Alternatives = tuple[Alternative, ...]
 DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial", "sample_and_log_prob"})
@@ -58,68 +58,66 @@ _NOISE_WORD = re.compile(r"gumbel|rand|uniform|normal$|noise|thompson", re.IGNOR
 _CASTS = {"int": int, "float": float, "bool": bool, "str": str}
 
 
-def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
+def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     """What calling the external function or class `name` gives back."""
     last = name.rsplit(".", 1)[-1]
     first = call.args[0] if call.args else None
     fact = find_environment(name)
     if fact is not None:
         given = calls.argument(call, fact.factory, fact.factory_position) if fact.factory else None
-        made = [
-            one for item in evaluator.evaluate(given, frame) for one in _made(evaluator, item, call, frame)
-        ]
+        made = [one for item in frame.evaluate(given) for one in _made(item, call, frame)]
         return tuple(made) if given is not None and made else (Alternative(v.Environment(name, call, frame)),)
     if last in ("partial", "partialmethod", "Partial") and first is not None:
-        return _partial(evaluator, call, frame)
+        return _partial(call, frame)
     if last in _FIRST_ARGUMENT and first is not None:
-        return evaluator.evaluate(first, frame)
+        return frame.evaluate(first)
     if last in ("instantiate", "instantiate_from_config") and first is not None:
-        return _instantiate(evaluator, call, frame)
+        return _instantiate(call, frame)
     if name in _CASTS and len(call.args) == 1:
-        return _cast(evaluator, name, call, frame)
+        return _cast(name, call, frame)
     if last in ("safe_load", "full_load", "unsafe_load", "compose") or name in (
         "yaml.load",
         "OmegaConf.load",
     ):
         return (Alternative(v.Namespace()),)
     if last in ("where", "select", "where_v2") and len(call.args) >= 3:
-        return _chosen_by_condition(evaluator, call, frame)
+        return _chosen_by_condition(call, frame)
     if last in _SETTINGS_PARSERS and first is not None:
-        for item in evaluator.evaluate(first, frame):
+        for item in frame.evaluate(first):
             if isinstance(item.value, v.Class) and is_settings_class(item.value.info.node):
                 return (Alternative(v.Instance(item.value.info, call)),)
     if name == "dict":
-        given_items = calls.keyword_bindings(evaluator, call, frame)
+        given_items = calls.keyword_bindings(call, frame)
         items = {key: value for key, value in given_items if key}
         return (Alternative(v.Mapping(items, is_open=len(items) < len(given_items) or bool(call.args))),)
     if name == "map" and len(call.args) > 1:
-        return evaluator.evaluate(call.args[1], frame)
+        return frame.evaluate(call.args[1])
     rule = draw_of_function(name, call)
     if rule == "argmax" and first is not None:
-        values = evaluator.evaluate(first, frame)
+        values = frame.evaluate(first)
         return tuple(_maximum(item, first, call, frame).after(item) for item in values)
     if rule is not None:
         return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     if _ENVIRONMENT_WORD.search(name):
         for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
-            inner = calls.environments_of(evaluator, one, frame)
+            inner = calls.environments_of(one, frame)
             if inner:
                 return inner
     if _ENVIRONMENT_MAKER.search(name) and "." in name:
         return (Alternative(v.Environment(name, call, frame)),)
     if SHAPING.search(last) and first is not None:
-        through = _passes_through(evaluator, call, frame)
+        through = _passes_through(call, frame)
         if through:
             return through
     kind = noise_kind(name)
     if kind is not None:
-        return drawn_numbers(evaluator, kind, call, frame)
+        return drawn_numbers(kind, call, frame)
     if last in RANKINGS and is_deterministic_function(name):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     is_function = not last[:1].isupper() or last.endswith("Tensor")
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
-        return computed(evaluator, call, frame)
-    operands = [evaluator.evaluate(one, frame) for one in call.args]
+        return computed(call, frame)
+    operands = [frame.evaluate(one) for one in call.args]
     if any(isinstance(item.value, v.Noise | v.Action) for one in operands for item in one):
         # What is made of a choice or of random numbers carries them on: Variable(torch.randn(3)).
         found = combine(operands, call, frame)
@@ -130,13 +128,13 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     return stated or (Alternative(v.ExternalObject(name, call, frame)),)
 
 
-def _made(evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
+def _made(item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
     """The environments that a function of the repository makes, where a library's maker is given one."""
     if not isinstance(item.value, v.Callable | v.Class):
         return []
     if isinstance(item.value, v.Class):
-        return [*calls.construct(evaluator, item.value, call, frame)]
-    return calls.as_environments(evaluator, item, frame) or [Alternative(v.Unknown(describe(call)))]
+        return [*calls.construct(item.value, call, frame)]
+    return calls.as_environments(item, frame) or [Alternative(v.Unknown(describe(call)))]
 
 
 def draw_of_function(name: str, call: ast.Call) -> str | None:
@@ -179,11 +177,11 @@ def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Fram
 
 
 def computed(
-    evaluator: Evaluator, call: ast.Call, frame: Frame, *receivers: Alternatives, is_network: bool = False
+    call: ast.Call, frame: Frame, *receivers: Alternatives, is_network: bool = False
 ) -> Alternatives:
     """What a function that only computes gives back: whatever its arguments carry."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    operands = [*receivers, *(_with_parts(evaluator, item, frame) for item in given)]
+    operands = [*receivers, *(_with_parts(item, frame) for item in given)]
     settled = operands and all(
         isinstance(item.value, v.Action) or (isinstance(item.value, v.Computed) and item.value.is_observed)
         for item in operands[0]
@@ -202,27 +200,27 @@ def computed(
     return combine(operands or [(Alternative(v.Computed(call, frame)),)], call, frame)
 
 
-def _with_parts(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternatives:
+def _with_parts(node: ast.expr, frame: Frame) -> Alternatives:
     """An argument; of a list also what is in it: `torch.cat([state, noise])`."""
-    found = evaluator.evaluate(node, frame)
+    found = frame.evaluate(node)
     parts = [
         one
         for item in found
         if isinstance(item.value, v.Sequence) and len(item.value.elements) <= 8
         for element in item.value.elements
-        for one in evaluator.evaluate(element, item.value.frame)
+        for one in item.value.frame.evaluate(element)
         if isinstance(one.value, v.Noise | v.Action | v.Computed)
     ]
     return (*found, *parts)
 
 
-def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _passes_through(call: ast.Call, frame: Frame) -> Alternatives:
     """An action (or a list of them) handed to a function that reshapes, clips or moves it comes back as it was."""
     for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
-        found = evaluator.evaluate(given, frame)
+        found = frame.evaluate(given)
         if any(isinstance(item.value, v.Action | v.Sequence) for item in found):
             rest = [one for one in call.args if one is not given]
-            random = [evaluator.evaluate(one, frame) for one in rest]
+            random = [frame.evaluate(one) for one in rest]
             random = [one for one in random if any(isinstance(item.value, v.Noise) for item in one)]
             if random:
                 return combine([found, *random], call, frame)
@@ -234,17 +232,17 @@ def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alter
     return ()
 
 
-def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _partial(call: ast.Call, frame: Frame) -> Alternatives:
     """A function, class or callable object with arguments fixed beforehand."""
     from gapfloor.audit.interpreter.values import Binding
 
-    preset = tuple(calls.keyword_bindings(evaluator, call, frame))
+    preset = tuple(calls.keyword_bindings(call, frame))
     numbered = tuple((str(number), Binding(one, frame)) for number, one in enumerate(call.args[1:]))
     found = []
-    for item in evaluator.evaluate(call.args[0], frame):
+    for item in frame.evaluate(call.args[0]):
         if isinstance(item.value, v.Instance):
             for name in ("__call__", "forward"):
-                method = evaluator.classes.method(item.value.info, name)
+                method = classes.method(item.value.info, name)
                 if method is not None:
                     item = replace(item, value=v.Callable(method, item))
                     break
@@ -256,13 +254,13 @@ def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives
     return tuple(found)
 
 
-def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _instantiate(call: ast.Call, frame: Frame) -> Alternatives:
     """Hydra's `instantiate(cfg.group)`: the class that the group's `_target_` names, made with the group's settings."""
     found: list[Alternative] = []
-    for item in evaluator.evaluate(call.args[0], frame):
+    for item in frame.evaluate(call.args[0]):
         space = item.value
         targets = (
-            evaluator.options.in_files((*space.path, "_target_"), frame.chain()[0].module)
+            frame.evaluator.options.in_files((*space.path, "_target_"), frame.script)
             if isinstance(space, v.Namespace) and space.path
             else []
         )
@@ -271,9 +269,9 @@ def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternat
         made = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
         for target in {str(one.value): one for one in targets}.values():
             mark = Mark(target.file, target.line, f"'_target_' is {target.value}")
-            for value in evaluator.dotted(str(target.value), frame.module):
+            for value in frame.evaluator.dotted(str(target.value), frame.module):
                 if isinstance(value.value, v.Class | v.Callable):
-                    built = calls.call_value(evaluator, value, made, frame)
+                    built = calls.call_value(value, made, frame)
                     doubt = "the arguments of the object come from a configuration file"
                     found.extend(one.noting(mark).doubting(doubt) for one in built)
                 else:
@@ -281,11 +279,11 @@ def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternat
     return tuple(found)
 
 
-def drawn_numbers(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame) -> Alternatives:
+def drawn_numbers(kind: str, call: ast.Call, frame: Frame) -> Alternatives:
     """Random numbers; numbers drawn around something that the policy computed are a sample of the policy."""
     given = [*call.args, *(item.value for item in call.keywords if item.arg not in ("size", "shape"))]
     given = [one for one in given if last_name(one) not in ("size", "shape")]  # how many, not around what
-    around = [item for one in given[:2] for item in evaluator.evaluate(one, frame)]
+    around = [item for one in given[:2] for item in frame.evaluate(one)]
     takes_parameters = kind in ("normal", "other") and not last_name(call.func).endswith("_like")
     if takes_parameters and any(isinstance(item.value, v.Computed | v.Action) for item in around):
         unknown = [item for item in around if isinstance(item.value, v.Unknown) and not item.value.is_neutral]
@@ -293,9 +291,9 @@ def drawn_numbers(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame)
     return (Alternative(v.Noise(kind, call, frame)),)
 
 
-def _cast(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
+def _cast(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     found: list[Alternative] = []
-    for item in evaluator.evaluate(call.args[0], frame):
+    for item in frame.evaluate(call.args[0]):
         value = item.value
         if isinstance(value, v.KnownValue) and isinstance(value.value, str | int | float):
             try:
@@ -309,15 +307,15 @@ def _cast(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alte
     return tuple(found)
 
 
-def _chosen_by_condition(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _chosen_by_condition(call: ast.Call, frame: Frame) -> Alternatives:
     """`where(condition, one, other)` chooses like an if-expression."""
     test = call.args[0]
     found: list[Alternative] = []
     for branch, holds in ((call.args[1], True), (call.args[2], False)):
-        inner = evaluator.evaluate(branch, frame)
+        inner = frame.evaluate(branch)
         found.extend(item.under(v.Guard(test, holds, frame)) for item in inner)
     if not any(isinstance(item.value, v.Action) for item in found):
-        return computed(evaluator, call, frame)
+        return computed(call, frame)
     return tuple(found)
 
 
@@ -325,50 +323,50 @@ def _chosen_by_condition(evaluator: Evaluator, call: ast.Call, frame: Frame) -> 
 
 
 def external_method(
-    evaluator: Evaluator, name: str, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
+    name: str, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
 ) -> Alternatives:
     """A call of something external, or of a method of an external base class (`super().predict(...)`)."""
     kind, separator, method = name.rpartition("().")
     if not separator:
-        return external_call(evaluator, name, call, frame)
+        return external_call(name, call, frame)
     fact = find_actor(kind, method)
     if fact is not None:
-        return by_fact(evaluator, fact, base.value, call, frame)
-    return primitive_method(evaluator, base, call, function, frame)
+        return by_fact(fact, base.value, call, frame)
+    return primitive_method(base, call, function, frame)
 
 
-def call_object(evaluator: Evaluator, value: v.ExternalObject, call: ast.Call, frame: Frame) -> Alternatives:
+def call_object(value: v.ExternalObject, call: ast.Call, frame: Frame) -> Alternatives:
     """What calling an object of a library gives back: a network answers, noise layers draw, agents act."""
     fact = find_actor(value.name, "__call__")
     if fact is not None:
-        return by_fact(evaluator, fact, value, call, frame)
+        return by_fact(fact, value, call, frame)
     if is_noise_layer(value.name):
         return (Alternative(v.Noise("other", call, frame)),)
     if value.name.startswith("?"):  # a method of something unknown, taken as a function
         return (Alternative(v.Unknown(f"{value.name}()")),)
     if is_deterministic_function(value.name.split("()")[0]):
         is_layer = value.name.rsplit(".", 1)[-1][:1].isupper()
-        return computed(evaluator, call, frame, is_network=is_layer)
+        return computed(call, frame, is_network=is_layer)
     return (Alternative(v.ExternalObject(f"{value.name}()", call, frame)),)
 
 
 def primitive_method(
-    evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
+    base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
 ) -> Alternatives:
     """What a method gives back that no class of the repository defines, or whose receiver is not known."""
     value, name = base.value, function.attr
     kind = value.name if isinstance(value, v.ExternalObject | v.External) else ""
     if isinstance(value, v.Instance | v.SuperOf):
-        kind = next(iter(evaluator.classes.external_bases(value.info)), "")
+        kind = next(iter(classes.external_bases(value.info)), "")
     fact = find_actor(kind, name) if kind else None
     if fact is not None:
-        return by_fact(evaluator, fact, value, call, frame)
+        return by_fact(fact, value, call, frame)
     if name in ("parse_args", "parse_known_args"):
         return (
             Alternative(v.Namespace(value.frame.module if isinstance(value, v.ExternalObject) else None)),
         )
     if name == "run" and "sess" in describe(function.value).lower() and call.args:
-        return evaluator.evaluate(call.args[0], frame)
+        return frame.evaluate(call.args[0])
     is_distribution = bool(kind and DISTRIBUTION.search(kind.rsplit(".", 1)[-1]))
     if name in DRAWS:
         return _draw(base, kind, call, function, frame, is_distribution=is_distribution)
@@ -394,13 +392,13 @@ def primitive_method(
     if drawn is None and re.search(r"rng|np_random|random_state|generator", receiver, re.IGNORECASE):
         drawn = noise_kind(f"numpy.random.{name}")
     if drawn is not None:
-        return drawn_numbers(evaluator, drawn, call, frame)
+        return drawn_numbers(drawn, call, frame)
     if isinstance(value, v.Noise):
         return (base,)
     if isinstance(value, v.Computed):
-        return computed(evaluator, call, frame, (base,))
+        return computed(call, frame, (base,))
     if SHAPING.search(name):
-        through = _passes_through(evaluator, call, frame)
+        through = _passes_through(call, frame)
         if through:
             return through
     if name in calls.SAME_OBJECT:
@@ -410,9 +408,9 @@ def primitive_method(
         return (Alternative(v.Computed(call, frame, is_observed=True)),)
     is_library = bool(kind) and not is_distribution and not isinstance(value, v.Instance)
     if is_library and is_deterministic_function(kind.split("()")[0]):
-        return computed(evaluator, call, frame, is_network=name in ("apply", "forward", "predict"))
+        return computed(call, frame, is_network=name in ("apply", "forward", "predict"))
     if isinstance(value, v.Unknown | v.ExternalObject):
-        found = calls.by_name(evaluator, name, call, frame)
+        found = calls.by_name(name, call, frame)
         if not any(isinstance(item.value, v.Action) for item in found):
             found = _by_flag(call, frame) or found
         if found:
@@ -452,9 +450,7 @@ def _draw(
     return (item if is_named else item.doubting(f"what {describe(function.value)} is cannot be read"),)
 
 
-def by_fact(
-    evaluator: Evaluator, fact: ActorFact, value: object, call: ast.Call, frame: Frame
-) -> Alternatives:
+def by_fact(fact: ActorFact, value: object, call: ast.Call, frame: Frame) -> Alternatives:
     """The action of an object of a dependency, by what is known about it."""
     mark = Mark(frame.module.path, call.lineno, f"{fact.name}.{fact.method}: {fact.source}")
     if fact.rule is not None:

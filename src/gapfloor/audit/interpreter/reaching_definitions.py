@@ -32,7 +32,8 @@ class Assignment:
 Alive = frozenset[Assignment | None]
 
 
-def definitions_in(module: ModuleInfo, scope: ast.AST) -> dict[str, list[Assignment]]:
+@kept_on_node
+def definitions_in(scope: ast.AST) -> dict[str, list[Assignment]]:
     """Every definition of a name in the scope's own body, in the order of the text."""
     found: dict[str, list[Assignment]] = defaultdict(list)
     for node in own_nodes(scope):
@@ -260,6 +261,11 @@ def conditions(
 def guards_of(frame: Frame, node: ast.AST, use: ast.AST | None = None) -> list[Guard]:
     """The conditions under which `node` runs inside its frame, without those that `use` shares with it."""
     return [Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, use)]
+
+
+def never_runs(frame: Frame, node: ast.AST) -> bool:
+    """Whether a condition around `node` cannot hold."""
+    return any(guard.is_ruled_out for guard in guards_of(frame, node))
 
 
 def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:

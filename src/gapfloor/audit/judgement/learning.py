@@ -11,11 +11,12 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from gapfloor.audit.interpreter import classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import may_enter
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import words
-from gapfloor.audit.interpreter.reaching_definitions import conditions, loops_around, stores_in
+from gapfloor.audit.interpreter.reaching_definitions import conditions, loops_around, never_runs, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
@@ -159,11 +160,11 @@ class Updates:
         handed = [one for one in given if last_name(one) in self.names]
         if not (is_direct_update(call) or name in self.names or handed or is_named or is_object):
             return "no"
-        if self.evaluator.never_runs(call, frame):
+        if never_runs(frame, call):
             return "no"
         if is_direct_update(call):
             return "yes"
-        found = [item.value for one in handed or [call.func] for item in self.evaluator.evaluate(one, frame)]
+        found = [item.value for one in handed or [call.func] for item in frame.evaluate(one)]
         answers = [self._of_target(one, None if handed else call, frame, depth) for one in found]
         known = [answer for answer in answers if answer is not None]
         if known:
@@ -178,7 +179,7 @@ class Updates:
     def _of_target(self, value: v.Value, call: ast.Call | None, frame: Frame, depth: int) -> str | None:
         """The answer for one function that a call may mean; None where it means no function of the repository."""
         if isinstance(value, v.Instance):
-            method = self.evaluator.classes.method(value.info, "__call__")
+            method = classes.method(value.info, "__call__")
             value = v.Callable(method, Alternative(value)) if method is not None else value
         if not isinstance(value, v.Callable):
             return None
@@ -187,7 +188,7 @@ class Updates:
             return _fills_a_table(function)
         if depth == 0 or not may_enter(function, frame):
             return "maybe"
-        inner = self.evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
+        inner = frame.enter(function, call, value.receiver, value.parent, value.preset)
         own = {id(node) for node in own_nodes(inner.scope)}
         if any(is_direct_update(one) and id(one) not in own for one in function.calls):
             return "yes"  # a function inside it may be called anywhere
@@ -226,7 +227,7 @@ def decide_role(updates: Updates, play: Play) -> Role:
     inner = own_nodes(loops[-1]) if loops else ()
     keeps = any(stores(node) for node in around)
     says = [name for name in names if EVALUATING.search(name) and not re.search(r"^train|^main", name)]
-    flags = [flag for one in [*chain[1:]] for flag in given_flags(updates.evaluator, one)]
+    flags = [flag for one in [*chain[1:]] for flag in given_flags(one)]
     flags += _call_flags(play)
     learns = [name for name in names if TRAINING.search(name)]
     role = Role("evaluation", True, home=home, is_fresh=is_fresh, reports=_reports(play))
@@ -380,13 +381,13 @@ def _reports(play: Play) -> bool:
     return False
 
 
-def given_flags(evaluator: Evaluator, frame: Frame) -> list[str]:
+def given_flags(frame: Frame) -> list[str]:
     """Parameters of a frame that say that it measures: `training=False`, `evaluate=True`."""
     found = []
     for name, binding in frame.bindings.items():
         if binding.is_default or not (_FLAGS.match(name) or _OFF_FLAGS.match(name)):
             continue
-        values = [item.value for item in evaluator.evaluate_binding(binding, name)]
+        values = [item.value for item in binding.evaluate(name)]
         plain = [one.value for one in values if isinstance(one, v.KnownValue)]
         if len(values) == 1 and plain == [bool(_FLAGS.match(name))]:
             found.append(name)

@@ -9,9 +9,9 @@ import ast
 import re
 from dataclasses import dataclass
 
+from gapfloor.audit.interpreter import classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import argument, keyword_bindings
-from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import find_environment
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
@@ -51,24 +51,24 @@ class PlayedLevels:
         return (self.kind, self.key)
 
 
-def level_sets(evaluator: Evaluator, item: Alternative) -> list[PlayedLevels]:
+def level_sets(item: Alternative) -> list[PlayedLevels]:
     """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
     environment = item.value
     assert isinstance(environment, v.Environment)
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
     shown = describe(environment.call)
     doubts = item.doubts | environment.frame.doubts
-    counts = _count_alternatives(evaluator, environment)
+    counts = _count_alternatives(environment)
     if counts is None:
-        given = _given_arguments(evaluator, environment)
+        given = _given_arguments(environment)
         if given is None:
             return [PlayedLevels("unknown", (), "not known", (made,), doubts, shown)]
         key: tuple[object, ...] = (environment.name, *sorted(given.items()))
         return [PlayedLevels("none", key, "no levels", (made,), doubts, shown)]
-    start = _start(evaluator, environment)
+    start = _start(environment)
     found = []
     for one in counts:
-        if evaluator.is_unlikely(one):
+        if one.is_unlikely:
             continue
         kind, levels, text = _classify(one, start)
         played = PlayedLevels(kind, levels, text, (made, *one.marks), doubts | one.doubts, shown)
@@ -93,10 +93,10 @@ def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...]
     return "unknown", (), "not known"
 
 
-def given_keywords(evaluator: Evaluator, environment: v.Environment) -> tuple[dict[str, v.Binding], bool]:
+def given_keywords(environment: v.Environment) -> tuple[dict[str, v.Binding], bool]:
     """The environment's keywords as far as they can be read, and whether there may be more of them."""
     fact = find_environment(environment.name)
-    given = keyword_bindings(evaluator, environment.call, environment.frame)
+    given = keyword_bindings(environment.call, environment.frame)
     found = {name: binding for name, binding in given if name}
     is_open = len(found) < len(given)
     if fact is None or fact.keywords_in is None:
@@ -104,18 +104,18 @@ def given_keywords(evaluator: Evaluator, environment: v.Environment) -> tuple[di
     mapping = argument(environment.call, fact.keywords_in, fact.keywords_position)
     if mapping is None:
         return {}, is_open
-    values = evaluator.evaluate(mapping, environment.frame)
+    values = environment.frame.evaluate(mapping)
     if len(values) == 1 and isinstance(values[0].value, v.Mapping):
         return dict(values[0].value.items), values[0].value.is_open
     return {}, True
 
 
-def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tuple[Alternative, ...] | None:
+def _count_alternatives(environment: v.Environment) -> tuple[Alternative, ...] | None:
     fact = find_environment(environment.name)
-    keywords, is_open = given_keywords(evaluator, environment)
+    keywords, is_open = given_keywords(environment)
     for name, binding in keywords.items():
         if name == "num_levels" or (fact is None and _LEVEL_COUNT.match(name)):
-            return evaluator.evaluate_binding(binding, name)
+            return binding.evaluate(name)
     if fact is not None:
         named = _identity_binding(environment, keywords)
         shown = describe(named.expression) if named is not None else ""
@@ -123,7 +123,7 @@ def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tup
         mode = keywords.get("distribution_mode")
         fixed = mode is not None and any(
             isinstance(item.value, v.KnownValue) and item.value.value == "exploration"
-            for item in evaluator.evaluate_binding(mode, "distribution_mode")
+            for item in mode.evaluate("distribution_mode")
         )
         if is_levelled and (is_open or fixed):
             return (Alternative(v.Unknown("the level count")),)
@@ -142,7 +142,7 @@ def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tup
     for node in module.order:
         is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
         if is_read and _LEVEL_COUNT.match(node.attr):  # type: ignore[attr-defined]
-            found = evaluator.evaluate(node, evaluator.module_frame(module))
+            found = module.frame.evaluate(node)
             if any(isinstance(item.value, v.KnownValue) or item.origin == "option" for item in found):
                 return found
     return None
@@ -162,9 +162,9 @@ def _identity_binding(environment: v.Environment, keywords: dict[str, v.Binding]
     return None
 
 
-def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[str, object] | None:
+def _given_arguments(environment: v.Environment) -> dict[str, object] | None:
     """What decides which environment is made, by parameter; None when its name is not known."""
-    keywords, is_open = given_keywords(evaluator, environment)
+    keywords, is_open = given_keywords(environment)
     bindings = dict(keywords)
     if environment.info is None:
         binding = _identity_binding(environment, keywords)
@@ -173,11 +173,11 @@ def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[s
         for number, item in enumerate(environment.call.args[1:], start=2):
             bindings[f"argument {number}"] = v.Binding(item, environment.frame)
     else:
-        init = evaluator.classes.method(environment.info, "__init__")
+        init = classes.method(environment.info, "__init__")
         bindings = {}
         if init is not None:
             receiver = Alternative(v.Instance(environment.info, environment.call))
-            frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
+            frame = environment.frame.enter(init, environment.call, receiver)
             bindings = dict(frame.bindings)
     # What the repository's own factory was given may choose the levels through wrappers: make_env(mode="test").
     for frame in environment.frame.chain():
@@ -188,17 +188,17 @@ def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[s
                 if _SPLIT.search(name) and one.expression is not None and name in plain_names_in(frame.scope)
             }
     found: dict[str, object] = {
-        name: _symbol(evaluator, one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
+        name: _symbol(one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
     }
     if is_open:
         found["further keywords"] = ("text", describe(environment.call))
     return found if environment.info is not None or "id" in found else None
 
 
-def _symbol(evaluator: Evaluator, binding: v.Binding, name: str) -> tuple[object, ...]:
+def _symbol(binding: v.Binding, name: str) -> tuple[object, ...]:
     """An argument as far as it can be compared: a value, a setting, or the words in which it is written."""
-    values = evaluator.evaluate_binding(binding, name)
-    live = [item for item in values if not evaluator.is_unlikely(item)] or list(values)
+    values = binding.evaluate(name)
+    live = [item for item in values if not item.is_unlikely] or list(values)
     symbols: set[tuple[object, ...]] = set()
     for item in live:
         value = item.value
@@ -214,11 +214,11 @@ def _symbol(evaluator: Evaluator, binding: v.Binding, name: str) -> tuple[object
     return symbols.pop() if len(symbols) == 1 else ("unknown", describe(binding.expression))
 
 
-def _start(evaluator: Evaluator, environment: v.Environment) -> object:
-    binding = given_keywords(evaluator, environment)[0].get("start_level")
+def _start(environment: v.Environment) -> object:
+    binding = given_keywords(environment)[0].get("start_level")
     if binding is None:
         return 0
-    values = evaluator.evaluate_binding(binding, "start_level")
+    values = binding.evaluate("start_level")
     if len(values) == 1 and isinstance(values[0].value, v.KnownValue):
         return values[0].value.value
     return describe(binding.expression)

@@ -59,17 +59,17 @@ class PathFinder:
         self.evaluator.begin_chain()
         fact = play.site.fact
         if fact is None:
-            finding = decide_rule(self.evaluator, self._through_wrappers(play))
+            finding = decide_rule(self._through_wrappers(play))
             role = decide_role(self.updates, play)
         else:
             is_evaluation = fact.kind == "evaluation"
             if self._is_given_nothing(play, fact) and (is_evaluation or fact.kind == "in-loop"):
                 return None
             mark = Mark(play.frame.module.path, play.site.call.lineno, f"{fact.name}: {fact.source}")
-            finding = decide_rule(self.evaluator, self._actions_of_fact(play, fact, mark))
+            finding = decide_rule(self._actions_of_fact(play, fact, mark))
             kind = "evaluation" if is_evaluation else "rollout"
             role = Role(kind, True, score=4 * is_evaluation, is_fresh=is_evaluation, marks=[mark])
-        sets = [level for item in play.environments for level in level_sets(self.evaluator, item)]
+        sets = [level for item in play.environments for level in level_sets(item)]
         return Judged(play, finding, role, sets, chosen_levels(play))
 
     def _is_given_nothing(self, play: Play, fact: LoopFact) -> bool:
@@ -77,13 +77,13 @@ class PathFinder:
         call, frame = play.site.call, play.frame
         given, home = calls.argument(call, fact.environment, fact.position), frame
         if fact.environment_at == "constructor" and isinstance(call.func, ast.Attribute):
-            for item in self.evaluator.evaluate(call.func.value, frame):
+            for item in frame.evaluate(call.func.value):
                 if isinstance(item.value, v.ExternalObject):
                     given = calls.argument(item.value.call, fact.environment, fact.position)
                     home = item.value.frame
-        values = self.evaluator.evaluate(given, home) if given is not None else ()
+        values = home.evaluate(given) if given is not None else ()
         if given is not None:
-            play.environments = [*calls.environments_of(self.evaluator, given, home)]
+            play.environments = [*calls.environments_of(given, home)]
         is_none = [isinstance(item.value, v.KnownValue) and item.value.value is None for item in values]
         return bool(is_none) and all(is_none) and not play.environments
 
@@ -92,7 +92,7 @@ class PathFinder:
         if fact.rule is not None:
             return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)
         given = calls.argument(call, fact.actor, fact.actor_position) if fact.actor else None
-        kinds = [item.value for item in self.evaluator.evaluate(given, frame)] if given is not None else []
+        kinds = [item.value for item in frame.evaluate(given)] if given is not None else []
         named = [one.name for one in kinds if isinstance(one, v.ExternalObject | v.External)]
         named = named or sorted(set(frame.module.imports.values()))
         if fact.name.split(".")[0] in named:
@@ -108,7 +108,7 @@ class PathFinder:
             from gapfloor.audit.interpreter.library import by_fact
 
             value = next((one for one in kinds if isinstance(one, v.ExternalObject)), None)
-            return by_fact(self.evaluator, actors[0], value, call, frame)
+            return by_fact(actors[0], value, call, frame)
         return (Alternative(v.Unknown(f"how {fact.name} acts"), marks=(mark,)),)
 
     def _through_wrappers(self, play: Play) -> tuple[Alternative, ...]:
@@ -120,9 +120,7 @@ class PathFinder:
                 method = info.methods.get("action") or info.methods.get("step")
                 if method is None or not any(is_draw(node) for node in own_nodes(method.node)):
                     continue
-                frame = self.evaluator.bound_frame(
-                    method, None, self.evaluator.module_frame(info.module), Alternative(v.Instance(info))
-                )
+                frame = info.module.frame.enter(method, None, Alternative(v.Instance(info)))
                 mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
                 random = [
                     item.noting(mark)
@@ -136,9 +134,9 @@ class PathFinder:
     def _handed_on(self, method: FunctionInfo, frame: Frame) -> list[Alternative]:
         """What a wrapper's `action` gives back, or its `step` hands to the inner environment."""
         if method.name == "action":
-            return [*self.evaluator.returns(frame)]
+            return [*frame.returns()]
         steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
-        return [item for one in steps for item in self.evaluator.evaluate(one.args[0], frame)]
+        return [item for one in steps for item in frame.evaluate(one.args[0])]
 
     def paths(self, plays: Iterable[Play]) -> tuple[list[EvaluationPath], list[Judged]]:
         """The evaluation paths of a repository, and its training rollouts."""
@@ -293,7 +291,7 @@ class PathFinder:
         if sharing:
             # A flag that is given to the acting call says what was meant, also where both its values act alike.
             below = {frame for one in ours for frame in one.frame.chain()} - {*item.play.frame.chain()}
-            if any(given_flags(self.evaluator, frame) for frame in below):
+            if any(given_flags(frame) for frame in below):
                 return "explicit-call-site", False
             return "training-rollout", len(sharing) == len(rollouts)
         if ours and all(one.frame.function is item.play.frame.function for one in ours):

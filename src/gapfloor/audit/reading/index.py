@@ -12,11 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.parsing import child_nodes, parse_source
 from gapfloor.audit.reading.sources import SourceFile, Sources, Unread, may_play
+
+if TYPE_CHECKING:
+    from gapfloor.audit.interpreter.values import Frame
 
 #: Characters of code that are parsed; a syntax tree takes about forty times as many bytes.
 MOST_CODE = 5_000_000
@@ -57,6 +60,8 @@ class ClassInfo:
     module: ModuleInfo
     outer: FunctionInfo | None = None
     methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    known: dict[str, Any] = field(default_factory=dict)
+    """Its bases and kinds, found by `classes`."""
 
     @property
     def name(self) -> str:
@@ -70,6 +75,8 @@ class ModuleInfo:
 
     path: str
     tree: ast.Module
+    frame: Frame = field(init=False)
+    """The frame of its own body, given by the evaluator."""
     imports: dict[str, str] = field(default_factory=dict)
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     order: dict[ast.AST, int] = field(default_factory=dict)
