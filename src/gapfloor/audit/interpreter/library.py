@@ -11,10 +11,10 @@ from gapfloor.audit.interpreter import calls, classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.classes import DISTRIBUTION
 from gapfloor.audit.interpreter.facts import (
-    ActorFact,
+    Fact,
+    facts,
     find_actor,
     find_environment,
-    flag_facts,
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
@@ -450,7 +450,7 @@ def _draw(
     return (item if is_named else item.doubting(f"what {describe(function.value)} is cannot be read"),)
 
 
-def by_fact(fact: ActorFact, value: object, call: ast.Call, frame: Frame) -> Alternatives:
+def by_fact(fact: Fact, value: object, call: ast.Call, frame: Frame) -> Alternatives:
     """The action of an object of a dependency, by what is known about it."""
     mark = Mark(frame.module.path, call.lineno, f"{fact.name}.{fact.method}: {fact.source}")
     if fact.rule is not None:
@@ -467,7 +467,7 @@ def by_fact(fact: ActorFact, value: object, call: ast.Call, frame: Frame) -> Alt
 def _by_flag(call: ast.Call, frame: Frame) -> Alternatives:
     """The action of an object that cannot be read, by a flag that says it: `generate(x, do_sample=False)`."""
     given = {keyword.arg for keyword in call.keywords}
-    fact = next((one for one in flag_facts() if one.flag in given), None)
+    fact = next((one for one in facts("flags") if one.flag in given), None)
     if fact is None:
         return ()
     doubt = f"{describe(call.func)}() cannot be read; {fact.flag}= is taken at its word"
@@ -475,7 +475,7 @@ def _by_flag(call: ast.Call, frame: Frame) -> Alternatives:
     return tuple(item.doubting(doubt) for item in flagged(fact, call, frame, mark))
 
 
-def flagged(fact: ActorFact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
+def flagged(fact: Fact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
     """Two actions, one for each value of the flag that a fact names; the call or the fact's default decides."""
     flag, default = fact.flag, fact.default
     given = calls.argument(call, flag, fact.flag_position)

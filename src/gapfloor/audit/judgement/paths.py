@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import LoopFact, find_actor, words
+from gapfloor.audit.interpreter.facts import Fact, find_actor, words
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.learning import Role, Updates, decide_role, given_flags
@@ -72,7 +72,7 @@ class PathFinder:
         sets = [level for item in play.environments for level in level_sets(item)]
         return Judged(play, finding, role, sets, chosen_levels(play))
 
-    def _is_given_nothing(self, play: Play, fact: LoopFact) -> bool:
+    def _is_given_nothing(self, play: Play, fact: Fact) -> bool:
         """Finds the environments that are handed to a library's own loop; whether it is None instead."""
         call, frame = play.site.call, play.frame
         given, home = calls.argument(call, fact.environment, fact.position), frame
@@ -87,7 +87,7 @@ class PathFinder:
         is_none = [isinstance(item.value, v.KnownValue) and item.value.value is None for item in values]
         return bool(is_none) and all(is_none) and not play.environments
 
-    def _actions_of_fact(self, play: Play, fact: LoopFact, mark: Mark) -> tuple[Alternative, ...]:
+    def _actions_of_fact(self, play: Play, fact: Fact, mark: Mark) -> tuple[Alternative, ...]:
         call, frame = play.site.call, play.frame
         if fact.rule is not None:
             return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gapfloor.audit.interpreter import calls, classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
+from gapfloor.audit.interpreter.facts import Fact, facts, find_loops
 from gapfloor.audit.interpreter.reaching_definitions import never_runs
 from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import (
@@ -46,7 +46,7 @@ class Site:
     call: ast.Call
     receiver: ast.expr | None
     action: ast.expr | None
-    fact: LoopFact | None = None
+    fact: Fact | None = None
 
 
 @dataclass(eq=False)
@@ -117,7 +117,7 @@ class SiteFinder:
 
     def sites(self) -> list[Site]:
         """Every site of the repository, in the order of files and lines."""
-        tails = {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
+        tails = {fact.name.rsplit(".", 1)[-1] for fact in facts("loops")}
         found: list[Site] = []
         for module in self._modules:
             for node in module.order:
