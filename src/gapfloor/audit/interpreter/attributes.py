@@ -15,9 +15,9 @@ from gapfloor.audit.interpreter import classes, operators
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
-from gapfloor.audit.interpreter.reaching_definitions import conditions, definitions_in, guards_of, stores_in
+from gapfloor.audit.interpreter.reaching_definitions import definitions_in, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name
 
 if TYPE_CHECKING:
     pass
@@ -168,7 +168,7 @@ def _of_instance(
             bound = Alternative(v.Unknown(f"{name}, replaced at {module.path}:{other.lineno}"))
         return (bound,)
     if name == "training" and classes.is_a(value.info, "network"):
-        return (mode_of(frame),)
+        return (Alternative(v.Unknown("the mode of a network", is_neutral=True)),)
     if name in _CENTRES and classes.is_a(value.info, "distribution"):
         return (Alternative(v.Action("argmax", node, frame, True)),)
     if is_settings_class(value.info.node):
@@ -294,36 +294,3 @@ def _from_outside(name: str, frame: Frame, value: v.Instance) -> list[Alternativ
             doubt = f"whether '{name}' is set from outside before this call is not known"
             found.append(replace(one.noting(mark), origin=origin).doubting(doubt))
     return found
-
-
-def mode_of(frame: Frame) -> Alternative:
-    """Whether networks are in training mode: the last `.eval()` or `.train()` before the call, caller by caller."""
-    chain = frame.chain()
-    for position in range(len(chain) - 1, -1, -1):
-        here = chain[position]
-        inner = chain[position + 1].call if position + 1 < len(chain) else None
-        end = here.module.order.get(inner, 10**9) if inner is not None else 10**9
-        switches = [
-            node
-            for node in own_nodes(here.scope)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in ("eval", "train")
-            and len(node.args) <= 1
-            and not node.keywords
-            and here.module.order[node] < end
-        ]
-        if switches:
-            last = switches[-1]
-            is_training = last_name(last.func) == "train"
-            if is_training and last.args:
-                known, _ = here.truth(last.args[0])
-                is_training = known is not False
-            mark = Mark(here.module.path, last.lineno, f"{describe(last)} sets the mode")
-            value = Alternative(v.KnownValue(is_training), marks=(mark,), origin="argument")
-            if conditions(here.module, last, here.scope, inner):
-                return Alternative(v.Unknown("the mode of a network", is_neutral=True), marks=(mark,))
-            return value
-    return Alternative(v.KnownValue(True), origin="default").doubting(
-        "no call of eval() was found on the way"
-    )

@@ -80,8 +80,6 @@ def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
         "OmegaConf.load",
     ):
         return (Alternative(v.Namespace()),)
-    if last in ("where", "select", "where_v2") and len(call.args) >= 3:
-        return _chosen_by_condition(call, frame)
     if last in _SETTINGS_PARSERS and first is not None:
         for item in frame.evaluate(first):
             if isinstance(item.value, v.Class) and is_settings_class(item.value.info.node):
@@ -219,11 +217,6 @@ def _passes_through(call: ast.Call, frame: Frame) -> Alternatives:
     for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
         found = frame.evaluate(given)
         if any(isinstance(item.value, v.Action | v.Sequence) for item in found):
-            rest = [one for one in call.args if one is not given]
-            random = [frame.evaluate(one) for one in rest]
-            random = [one for one in random if any(isinstance(item.value, v.Noise) for item in one)]
-            if random:
-                return combine([found, *random], call, frame)
             kept = (v.Action, v.Computed, v.Sequence, v.Noise, v.KnownValue, v.Mapping)
             return tuple(
                 item if isinstance(item.value, kept) else replace(item, value=innermost(item.value, call))
@@ -304,18 +297,6 @@ def _cast(name: str, call: ast.Call, frame: Frame) -> Alternatives:
             found.append(item)
         else:
             found.extend(combine([(item,)], call, frame))
-    return tuple(found)
-
-
-def _chosen_by_condition(call: ast.Call, frame: Frame) -> Alternatives:
-    """`where(condition, one, other)` chooses like an if-expression."""
-    test = call.args[0]
-    found: list[Alternative] = []
-    for branch, holds in ((call.args[1], True), (call.args[2], False)):
-        inner = frame.evaluate(branch)
-        found.extend(item.under(v.Guard(test, holds, frame)) for item in inner)
-    if not any(isinstance(item.value, v.Action) for item in found):
-        return computed(call, frame)
     return tuple(found)
 
 

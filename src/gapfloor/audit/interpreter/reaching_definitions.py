@@ -57,26 +57,12 @@ def _definitions_of(node: ast.AST) -> list[Assignment]:
         return _unpack(node.target, node, node.iter, (), kind="element")
     if isinstance(node, ast.withitem) and node.optional_vars is not None:
         return _unpack(node.optional_vars, node, node.context_expr, ())
-    if isinstance(node, ast.Call):
-        return _registered(node)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [Assignment(node.name, node, node, kind="definition")]
     if isinstance(node, ast.Import | ast.ImportFrom):
         names = [(alias.asname or alias.name).split(".")[0] for alias in node.names]
         return [Assignment(name, node, None, kind="import") for name in names]
     return []
-
-
-def _registered(node: ast.Call) -> list[Assignment]:
-    """`self.register_buffer("scale", tensor)` and `setattr(self, "scale", value)` assign an attribute."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    arguments = node.args[1:] if name == "setattr" else node.args
-    if name not in ("register_buffer", "register_parameter", "setattr") or len(arguments) < 2:
-        return []
-    key = arguments[0]
-    if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-        return []
-    return [Assignment(f"self.{key.value}", node, arguments[1])]
 
 
 def _unpack(

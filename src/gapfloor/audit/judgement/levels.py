@@ -257,12 +257,6 @@ def differ(test: PlayedLevels, train: PlayedLevels) -> tuple[bool | None, bool]:
     return None, False
 
 
-def _is_stated(symbol: tuple[object, ...]) -> bool:
-    """Whether an argument is a value, a setting, or an option whose name says that it is the test's."""
-    is_test = symbol[0] == "text" and re.search(r"option '\w*(eval|test|valid)", str(symbol[-1]))
-    return symbol[0] in ("value", "setting") or bool(is_test)
-
-
 def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> tuple[bool | None, bool]:
     """Two environments without level counts: the same constructor with the same arguments plays the same levels."""
     ours: dict[str, tuple[object, ...]] = dict(test[1:])  # type: ignore[arg-type]
@@ -279,17 +273,13 @@ def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> t
     stated = all(one[0] == other[0] == "value" for one, other in pairs)
     if splits and len(splits) == len(different) and stated:
         return True, is_certain
-    chosen = [(ours.get(name, ("absent",)), theirs.get(name, ("absent",))) for name in splits]
-    if chosen and all(_is_stated(kind) for pair in chosen for kind in pair):
-        return True, False  # a mode or split that differs, next to arguments that differ too
     if different == ["id"] and stated:
         return True, False  # another environment by name
-    if different == ["id"] and all(
-        one[0] in ("text", "setting", "unknown") for pair in pairs for one in pair
-    ):
-        named = [str(one[-1]) for pair in pairs for one in pair]
-        return (True, False) if sum(bool(_SPLIT.search(one)) for one in named) == 1 else (None, False)
-    return (None, False) if splits else (False, False)
+    # A split, or a name that cannot be read, may choose other levels.
+    is_open = bool(splits) or (
+        different == ["id"] and all(kind[0] != "value" for pair in pairs for kind in pair)
+    )
+    return (None, False) if is_open else (False, False)
 
 
 _KEY = re.compile(r"rng|key|seed|state|^_$|^obs", re.IGNORECASE)

@@ -227,14 +227,6 @@ class PathFinder:
             constructor=level.constructor if level is not None else None,
             training_constructor=other.constructor if other is not None else None,
             agent=_agent(play, finding),
-            inert_flags=tuple(
-                dict.fromkeys(
-                    text
-                    for frame in play.frame.chain()
-                    if frame.function is not None
-                    for text in inert_parameters(frame.function)
-                )
-            ),
             candidates=finding.candidates,
             evidence=self._evidence(item, level),
             doubts=tuple(sorted(doubts)),
@@ -429,7 +421,6 @@ def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
         found[key] = replace(
             older,
             evidence=tuple(dict.fromkeys((*older.evidence, *path.evidence))),
-            inert_flags=tuple(dict.fromkeys((*older.inert_flags, *path.inert_flags))),
             doubts=tuple(dict.fromkeys((*older.doubts, *path.doubts))),
             grades=grades,
             score=max(older.score, path.score),

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.reaching_definitions import never_runs
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
-from gapfloor.audit.reading.index import names_in, own_nodes, plain_names_in
+from gapfloor.audit.reading.index import names_in, plain_names_in
 
 PROVENANCE = {
     "argument": "explicit-call-site",
@@ -273,16 +272,6 @@ def _threshold(guard: v.Guard) -> tuple[str, tuple[Mark, ...], bool]:
                         is_known = isinstance(item.value, v.KnownValue) and not item.doubts
                         return PROVENANCE[item.origin], (mark, *item.marks), is_known
             return "unresolved", (mark,), False
-    call = guard.test if isinstance(guard.test, ast.Call) else None
-    # `if self.is_random(evaluate=True)`: the comparison is in what is called.
-    for item in guard.frame.evaluate(call.func) if call is not None else ():
-        value = item.value
-        if isinstance(value, v.Callable):
-            inner = guard.frame.enter(value.function, call, value.receiver, value.parent)
-            for node in own_nodes(inner.scope):
-                is_open = not never_runs(inner, node)
-                if isinstance(node, ast.Compare) and is_open and operators.is_random(node, inner):
-                    return _threshold(v.Guard(node, True, inner))
     return "unresolved", (), False
 
 
