@@ -16,7 +16,7 @@ from gapfloor.audit.interpreter.facts import (
     find_environment,
     find_loops,
 )
-from gapfloor.audit.ledger.entries import load_ledger
+from gapfloor.audit.ledger import load_ledger
 
 pytestmark = pytest.mark.fast
 

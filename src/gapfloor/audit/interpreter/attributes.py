@@ -15,9 +15,9 @@ from gapfloor.audit.interpreter import classes, operators
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
-from gapfloor.audit.interpreter.reaching_definitions import definitions_in, guards_of, stores_in
+from gapfloor.audit.interpreter.reaching_definitions import conditions, definitions_in, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
 if TYPE_CHECKING:
     pass
@@ -168,7 +168,7 @@ def _of_instance(
             bound = Alternative(v.Unknown(f"{name}, replaced at {module.path}:{other.lineno}"))
         return (bound,)
     if name == "training" and classes.is_a(value.info, "network"):
-        return (Alternative(v.Unknown("the mode of a network", is_neutral=True)),)
+        return (mode_of(frame),)
     if name in _CENTRES and classes.is_a(value.info, "distribution"):
         return (Alternative(v.Action("argmax", node, frame, True)),)
     if is_settings_class(value.info.node):
@@ -294,3 +294,29 @@ def _from_outside(name: str, frame: Frame, value: v.Instance) -> list[Alternativ
             doubt = f"whether '{name}' is set from outside before this call is not known"
             found.append(replace(one.noting(mark), origin=origin).doubting(doubt))
     return found
+
+
+def mode_of(frame: Frame) -> Alternative:
+    """Whether networks are in training mode: the last `.eval()` or `.train()` before the call, caller by caller."""
+    chain = frame.chain()
+    for here, inner in [*zip(chain, [*(one.call for one in chain[1:]), None], strict=True)][::-1]:
+        end = here.module.order.get(inner, 10**9) if inner is not None else 10**9
+        switches = [
+            node
+            for node in own_nodes(here.scope)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            if node.func.attr in ("eval", "train") and len(node.args) <= 1 and not node.keywords
+            if here.module.order[node] < end
+        ]
+        if switches:
+            last = switches[-1]
+            is_on = last_name(last.func) == "train" and not (
+                last.args and here.truth(last.args[0])[0] is False
+            )
+            mark = Mark(here.module.path, last.lineno, f"{describe(last)} sets the mode")
+            if conditions(here.module, last, here.scope, inner):
+                return Alternative(v.Unknown("the mode of a network", is_neutral=True), marks=(mark,))
+            return Alternative(v.KnownValue(is_on), marks=(mark,), origin="argument")
+    return Alternative(v.KnownValue(True), origin="default").doubting(
+        "no call of eval() was found on the way"
+    )

@@ -11,9 +11,9 @@ from gapfloor.audit.interpreter import attributes, classes, library
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, words
 from gapfloor.audit.interpreter.operators import combine
-from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
+from gapfloor.audit.interpreter.options import MISSING, is_settings_class, literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import FunctionInfo, kept_on_node, last_name
+from gapfloor.audit.reading.index import FunctionInfo, arguments_of, kept_on_node, last_name
 
 if TYPE_CHECKING:
     pass
@@ -240,7 +240,7 @@ def construct(value: v.Class, call: ast.Call, frame: Frame) -> Alternatives:
     info = value.info
     init = classes.method(info, "__init__")
     if classes.is_a(info, "environment"):
-        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        for given in arguments_of(call):
             inner = environments_of(given, frame)
             if inner:
                 return tuple(
@@ -360,7 +360,7 @@ def _get(value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:
     if isinstance(key, str) and key in value.items:
         return value.items[key].evaluate(key)
     # An empty dictionary is there to be filled, e.g. by exec().
-    is_open = value.is_open or is_missing(key) or not value.items
+    is_open = value.is_open or key is MISSING or not value.items
     rest: Alternatives = (Alternative(v.Unknown(describe(call))),) if is_open else ()
     if len(call.args) > 1:
         default = v.Binding(call.args[1], frame, is_default=True)

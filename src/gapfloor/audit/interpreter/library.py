@@ -24,7 +24,7 @@ from gapfloor.audit.interpreter.facts import (
 from gapfloor.audit.interpreter.operators import RANKINGS, RECORDED, combine, innermost
 from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import last_name, names_in
+from gapfloor.audit.reading.index import arguments_of, last_name, names_in
 
 if TYPE_CHECKING:
     pass
@@ -97,7 +97,7 @@ def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     if rule is not None:
         return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     if _ENVIRONMENT_WORD.search(name):
-        for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        for one in arguments_of(call):
             inner = calls.environments_of(one, frame)
             if inner:
                 return inner
@@ -158,15 +158,13 @@ def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Fram
     """The maximum of what a policy gave; the maximum of something that carries noise is a draw, or noisy."""
     value, names = base.value, names_in(maximised)
     is_named = any(map(_NOISE_WORD.search, names))
-    is_noisy = isinstance(value, v.Noise) or (
-        isinstance(value, v.Action) and value.rule in ("sampled", "noisy")
-    )
     # The logarithm of a logarithm (the Gumbel trick) and the place of noise in a running sum are draws.
     logs = [node for node in ast.walk(maximised) if isinstance(node, ast.Call) and last_name(node) == "log"]
-    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names) and is_named
-    is_draw = is_inverse or any(one is not other for one in logs for other in ast.walk(one) if other in logs)
+    is_draw = any(one is not other for one in logs for other in ast.walk(one) if other in logs)
+    is_draw = is_draw or (bool({"cumsum", "cumprod", "searchsorted"} & names) and is_named)
     is_draw = is_draw or (isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential"))
     is_draw = is_draw or (isinstance(value, v.Action) and value.rule == "sampled")
+    is_noisy = isinstance(value, v.Noise) or (isinstance(value, v.Action) and value.rule == "noisy")
     if is_draw or is_noisy:
         return Alternative(v.Action("sampled" if is_draw else "noisy", call, frame, is_draw))
     item = Alternative(v.Action("argmax", call, frame))
@@ -178,23 +176,19 @@ def computed(
     call: ast.Call, frame: Frame, *receivers: Alternatives, is_network: bool = False
 ) -> Alternatives:
     """What a function that only computes gives back: whatever its arguments carry."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     operands = [*receivers, *(_with_parts(item, frame) for item in given)]
     settled = operands and all(
         isinstance(item.value, v.Action) or (isinstance(item.value, v.Computed) and item.value.is_observed)
         for item in operands[0]
     )
+    random = [one for one in operands if any(isinstance(item.value, v.Action | v.Noise) for item in one)]
     if settled and operands[0] and SHAPING.search(last_name(call.func)):
         # Bounds, shapes and devices do not change how the first argument was chosen, unless they are random.
-        rest = [
-            one for one in operands[1:] if any(isinstance(item.value, v.Action | v.Noise) for item in one)
-        ]
-        operands = [operands[0], *rest]
+        operands = [operands[0], *(one for one in random if one is not operands[0])]
     if is_network:
         # What goes into a network is seen, however it was prepared; what it is cannot change how the network answers.
-        seen = Alternative(v.Computed(call, frame, is_observed=True))
-        random = [one for one in operands if any(isinstance(item.value, v.Noise | v.Action) for item in one)]
-        operands = [(seen,), *random]
+        operands = [(Alternative(v.Computed(call, frame, is_observed=True)),), *random]
     return combine(operands or [(Alternative(v.Computed(call, frame)),)], call, frame)
 
 
@@ -214,52 +208,42 @@ def _with_parts(node: ast.expr, frame: Frame) -> Alternatives:
 
 def _passes_through(call: ast.Call, frame: Frame) -> Alternatives:
     """An action (or a list of them) handed to a function that reshapes, clips or moves it comes back as it was."""
-    for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
-        found = frame.evaluate(given)
+    kept = (v.Action, v.Computed, v.Sequence, v.Noise, v.KnownValue, v.Mapping)
+    for found in map(frame.evaluate, arguments_of(call)):
         if any(isinstance(item.value, v.Action | v.Sequence) for item in found):
-            kept = (v.Action, v.Computed, v.Sequence, v.Noise, v.KnownValue, v.Mapping)
-            return tuple(
-                item if isinstance(item.value, kept) else replace(item, value=innermost(item.value, call))
-                for item in found
-            )
+            values = [
+                one.value if isinstance(one.value, kept) else innermost(one.value, call) for one in found
+            ]
+            return tuple(replace(item, value=value) for item, value in zip(found, values, strict=True))
     return ()
 
 
 def _partial(call: ast.Call, frame: Frame) -> Alternatives:
     """A function, class or callable object with arguments fixed beforehand."""
-    from gapfloor.audit.interpreter.values import Binding
-
-    preset = tuple(calls.keyword_bindings(call, frame))
-    numbered = tuple((str(number), Binding(one, frame)) for number, one in enumerate(call.args[1:]))
+    named = tuple(calls.keyword_bindings(call, frame))
+    preset = (*((str(number), v.Binding(one, frame)) for number, one in enumerate(call.args[1:])), *named)
     found = []
     for item in frame.evaluate(call.args[0]):
-        if isinstance(item.value, v.Instance):
-            for name in ("__call__", "forward"):
-                method = classes.method(item.value.info, name)
-                if method is not None:
-                    item = replace(item, value=v.Callable(method, item))
-                    break
-        if isinstance(item.value, v.Callable | v.Class) and all(name for name, _ in preset):
-            item = replace(item, value=replace(item.value, preset=(*item.value.preset, *numbered, *preset)))
-            found.append(item)
+        value = item.value
+        if isinstance(value, v.Instance):
+            methods = [classes.method(value.info, name) for name in ("__call__", "forward")]
+            value = next((v.Callable(one, item) for one in methods if one is not None), value)
+        if isinstance(value, v.Callable | v.Class) and all(name for name, _ in named):
+            found.append(replace(item, value=replace(value, preset=(*value.preset, *preset))))
         else:
-            found.append(replace(item, value=innermost(item.value, call)))
+            found.append(replace(item, value=innermost(value, call)))
     return tuple(found)
 
 
 def _instantiate(call: ast.Call, frame: Frame) -> Alternatives:
     """Hydra's `instantiate(cfg.group)`: the class that the group's `_target_` names, made with the group's settings."""
     found: list[Alternative] = []
+    made = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
     for item in frame.evaluate(call.args[0]):
-        space = item.value
-        targets = (
-            frame.evaluator.options.in_files((*space.path, "_target_"), frame.script)
-            if isinstance(space, v.Namespace) and space.path
-            else []
-        )
+        path = item.value.path if isinstance(item.value, v.Namespace) else ()
+        targets = frame.evaluator.options.in_files((*path, "_target_"), frame.script) if path else []
         if not targets:
             return (Alternative(v.Unknown(f"the class that {describe(call.args[0])} names")),)
-        made = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
         for target in {str(one.value): one for one in targets}.values():
             mark = Mark(target.file, target.line, f"'_target_' is {target.value}")
             for value in frame.evaluator.dotted(str(target.value), frame.module):
@@ -290,13 +274,13 @@ def _cast(name: str, call: ast.Call, frame: Frame) -> Alternatives:
         value = item.value
         if isinstance(value, v.KnownValue) and isinstance(value.value, str | int | float):
             try:
-                found.append(replace(item, value=v.KnownValue(_CASTS[name](value.value))))
+                cast: v.Value = v.KnownValue(_CASTS[name](value.value))
             except (ValueError, OverflowError):
-                found.append(replace(item, value=v.Unknown(describe(call), is_neutral=True)))
-        elif isinstance(value, v.Action | v.Computed | v.Noise | v.Unknown):
-            found.append(item)
+                cast = v.Unknown(describe(call), is_neutral=True)
+            found.append(replace(item, value=cast))
         else:
-            found.extend(combine([(item,)], call, frame))
+            is_kept = isinstance(value, v.Action | v.Computed | v.Noise | v.Unknown)
+            found.extend([item] if is_kept else combine([(item,)], call, frame))
     return tuple(found)
 
 

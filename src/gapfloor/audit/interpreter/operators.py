@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import is_deterministic_function
-from gapfloor.audit.interpreter.options import is_missing, literal
+from gapfloor.audit.interpreter.options import MISSING, literal
 from gapfloor.audit.interpreter.reaching_definitions import branch_path, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, describe
 from gapfloor.audit.reading.index import last_name, own_nodes
@@ -188,7 +188,7 @@ def truth_value(node: ast.expr, frame: Frame) -> Alternatives:
             return (Alternative(v.KnownValue(known)),)
         return tuple(item for value in node.values for item in frame.evaluate(value))
     number = literal(node)
-    if not is_missing(number):
+    if number is not MISSING:
         return (Alternative(v.KnownValue(number), origin="literal"),)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         found = frame.evaluate(node.operand)
@@ -228,11 +228,11 @@ def dictionary(node: ast.Dict, frame: Frame) -> Alternatives:
 def subscript(node: ast.Subscript, frame: Frame) -> Alternatives:
     """An item: by a known key or position, else whatever the container may hold."""
     key = literal(node.slice)
-    if is_missing(key):
+    if key is MISSING:
         stated = {item.value.value for item in frame.evaluate(node.slice)
                   if isinstance(item.value, v.KnownValue) and isinstance(item.value.value, str | int)}  # fmt: skip
         key = stated.pop() if len(stated) == 1 and not isinstance(node.slice, ast.Slice | ast.Tuple) else key
-    if is_missing(key) and not isinstance(node.slice, ast.Slice | ast.Tuple):
+    if key is MISSING and not isinstance(node.slice, ast.Slice | ast.Tuple):
         # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen.
         chosen = [item for item in frame.evaluate(node.slice) if isinstance(item.value, v.Action)]
         if chosen:

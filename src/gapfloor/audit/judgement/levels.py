@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter.calls import argument, keyword_bindings
 from gapfloor.audit.interpreter.facts import find_environment
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
-from gapfloor.audit.reading.index import last_name, names_in, own_nodes, plain_names_in
+from gapfloor.audit.reading.index import arguments_of, last_name, names_in, own_nodes, plain_names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
@@ -305,7 +305,7 @@ def chosen_levels(play: Play) -> frozenset[str]:
             is_reset = name.startswith("reset") or name in ("set_task", "sample_task", "set_level", "seed")
             if not is_reset or (receiver and receiver not in names_in(node)):
                 continue
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = arguments_of(node)
             chosen = {_written(one, frame) for one in given if not _is_fixed_seed(one, frame)}
             if chosen and frame not in chain[-2:]:
                 chosen = {f"for line {play.site.call.lineno}"}  # for which of several steps is not said

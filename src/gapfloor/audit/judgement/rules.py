@@ -112,17 +112,14 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     if rule in ("noisy", "unresolved"):
         return replace(base, candidates=_names(live))
     rivals = [item for item in judged if not item.is_live and item.rule not in (None, rule)]
-    rivals = rivals or [
-        item for item in judged if not item.is_live and item.rule is None and not _is_nothing(item.item)
-    ]
+    refused = [item for item in judged if not item.is_live and item.rule is None]
+    rivals = rivals or [item for item in refused if not _is_nothing(item.item)]
     provenance, lines, more = _provenance(rivals)
     if rule == "epsilon-greedy":
         provenance = "unresolved"  # a library draws; where its epsilon comes from was not followed
     if provenance == "config-option" and all(item.rule is None for item in rivals):
-        provenance, lines = (
-            "unflagged",
-            (),
-        )  # a setting that chooses between agents says nothing about their rule
+        # A setting that chooses between agents says nothing about their rule.
+        provenance, lines = "unflagged", ()
     return replace(
         base, rule=rule, provenance=provenance, marks=(*base.marks, *lines), doubts=base.doubts | more
     )
@@ -163,26 +160,21 @@ def _cause(value: v.Value) -> str:
 
 def _several(chosen: list[_Judged], base: RuleFinding) -> RuleFinding:
     """Alternatives that disagree: where only an unknown setting chooses between them, the setting is named."""
-    marks = []
-    for item in chosen:
-        for guard in item.item.guards:
-            known, used = guard.frame.truth(guard.test)
-            if known is None:
-                marks += [mark for one in used for mark in one.marks]
-    return replace(base, marks=(*base.marks, *dict.fromkeys(marks)), candidates=_names(chosen))
+    said = [guard.frame.truth(guard.test) for item in chosen for guard in item.item.guards]
+    marks = dict.fromkeys(mark for known, used in said if known is None for one in used for mark in one.marks)
+    return replace(base, marks=(*base.marks, *marks), candidates=_names(chosen))
 
 
 def _flat(alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:
     """Actions out of the lists and mappings in which they are handed to an environment."""
     found: list[Alternative] = []
     for item in alternatives:
-        inner: list[Alternative] = []
-        if depth and (
-            (isinstance(item.value, v.Sequence) and item.value.elements)
-            or (isinstance(item.value, v.Mapping) and item.value.items)
-        ):
-            inner = _flat(operators.elements((item,)), depth - 1)
-        found.extend([one.noting(*item.marks) for one in inner] if inner else [item])
+        held = item.value
+        is_full = bool(
+            held.elements if isinstance(held, v.Sequence) else isinstance(held, v.Mapping) and held.items
+        )
+        inner = _flat(operators.elements((item,)), depth - 1) if depth and is_full else []
+        found.extend([one.noting(*item.marks) for one in inner] or [item])
     return found
 
 
@@ -205,22 +197,12 @@ def _judge(item: Alternative) -> _Judged:
     rule = value.rule if isinstance(value, v.Action) else None
     if isinstance(value, v.Computed) and value.is_observed:
         rule = "argmax"  # what a network computes without a draw is its one answer
-    is_live, is_open = True, False
-    refusals: list[tuple[int, tuple[Alternative, ...]]] = []
-    random_guards: list[v.Guard] = []
-    for guard in item.guards:
-        known, used = guard.frame.truth(guard.test)
-        if known is not None and known != guard.holds:
-            is_live = False
-            refusals.append((guard.frame.depth, tuple(used)))
-        elif known is None and operators.is_random(guard.test, guard.frame):
-            random_guards.append(guard)
-        elif known is None:
-            is_open = True
-    refusals.sort(key=lambda one: one[0])
-    deepest = refusals[-1][0] if refusals else 0
-    said = tuple(used for _, used in refusals)
-    return _Judged(item, rule, is_live, is_open, said, deepest, tuple(random_guards))
+    refused = sorted((one for one in item.guards if one.is_unlikely), key=lambda one: one.frame.depth)
+    undecided = [one for one in item.guards if one.frame.truth(one.test)[0] is None]
+    drawn = tuple(one for one in undecided if operators.is_random(one.test, one.frame))
+    refusals = tuple(tuple(one.frame.truth(one.test)[1]) for one in refused)
+    depth = refused[-1].frame.depth if refused else 0
+    return _Judged(item, rule, not refused, len(drawn) < len(undecided), refusals, depth, drawn)
 
 
 def _provenance(rivals: list[_Judged]) -> tuple[str, tuple[Mark, ...], frozenset[str]]:
@@ -316,20 +298,17 @@ def _marks(items: list[_Judged]) -> tuple[Mark, ...]:
         found.extend(item.item.marks)
         value = item.item.value
         if isinstance(value, v.Action | v.Computed) and item.rule is not None:
-            line = getattr(value.node, "lineno", 0)
-            words = (
-                "the network's answer" if isinstance(value, v.Computed) else _WORDS.get(item.rule, item.rule)
-            )
-            found.append(Mark(value.frame.module.path, line, words))
+            rule = _WORDS.get(item.rule, item.rule)
+            words = "the network's answer" if isinstance(value, v.Computed) else rule
+            found.append(Mark(value.frame.module.path, getattr(value.node, "lineno", 0), words))
     return tuple(dict.fromkeys(found))
 
 
 def _text(item: Alternative) -> str:
     value = item.value
-    if isinstance(value, v.Action):
-        return f"{value.rule} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
-    if isinstance(value, v.Computed) and value.is_observed:
-        return f"a network's answer at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
+    if isinstance(value, v.Action) or (isinstance(value, v.Computed) and value.is_observed):
+        words = value.rule if isinstance(value, v.Action) else "a network's answer"
+        return f"{words} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
     if isinstance(value, v.Unknown):
         return f"not known: {value.text[:60]}"
     return f"not known: {value.name[:60]}()" if isinstance(value, v.ExternalObject) else ""

@@ -18,6 +18,7 @@ from gapfloor.audit.reading.index import (
     ClassInfo,
     FunctionInfo,
     ModuleInfo,
+    arguments_of,
     kept_on_node,
     last_name,
     names_in,
@@ -108,7 +109,7 @@ class SiteFinder:
             name = last_name(call.func.value)
         self._places[name].append(_Place(module, function, call))
         known = self.evaluator.index.functions_by_name
-        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        for given in arguments_of(call):
             for one in given.elts if isinstance(given, ast.List | ast.Tuple) else [given]:
                 if isinstance(one, ast.Name | ast.Attribute) and last_name(one) in known:
                     self._places[last_name(one)].append(_Place(module, function, call, one))

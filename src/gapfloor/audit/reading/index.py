@@ -229,6 +229,11 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by position and by keyword."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
 def dotted_name(node: ast.AST) -> str:
     """`a.b.c` for a plain dotted expression, else an empty string."""
     parts: list[str] = []

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.audit.reading.git import TreeFile, find_git_dir, list_tree, read_blobs, resolve_commit
-from gapfloor.audit.reading.notebooks import notebook_source
+from gapfloor.audit.reading.parsing import notebook_source
 from gapfloor.errors import UsageError
 
 #: Larger Python files are generated or hostile; 2 MB is fifty times the longest hand-written script we met.
