@@ -102,10 +102,9 @@ def _of_external_object(value: v.ExternalObject, name: str, node: ast.AST, frame
         return (Alternative(operators.part_of_ranking(value, is_place=name in ("indices", "arg"))),)
     if last in SETTINGS_MAKERS:
         return setting(name, v.Namespace(), node, frame)
-    if name in _CENTRES and DISTRIBUTION.search(last):
-        return (Alternative(v.Action("argmax", node, frame, True)),)
     if name in _CENTRES:
-        return (Alternative(v.Action("argmax", node, frame, True)).doubting(*_unread(value.name)),)
+        found = Alternative(v.Action("argmax", node, frame, True))
+        return (found if DISTRIBUTION.search(last) else found.doubting(*_unread(value.name)),)
     return (Alternative(v.External(f"{value.name}().{name}")),)
 
 
@@ -118,9 +117,8 @@ def setting(name: str, space: v.Namespace, node: ast.AST, frame: Frame) -> Alter
     if entry is None and not space.path:
         entry = options.find(name, space.module)
     if entry is not None and not entry.has_default:
-        stated = options.from_files(
-            (name,), script
-        )  # a required field gets its value from a configuration file
+        # A required field gets its value from a configuration file.
+        stated = options.from_files((name,), script)
         entry = stated if stated is not None and stated.has_default else entry
     if entry is None:
         path = (*space.path, name)
@@ -132,14 +130,10 @@ def setting(name: str, space: v.Namespace, node: ast.AST, frame: Frame) -> Alter
     read = Mark(frame.module.path, getattr(node, "lineno", 0), f"option '{entry.name}' is read here")
     marks = (read, entry.mark)
     # A setting that the code itself overwrites after parsing has no default that one could rely on.
-    is_overwritten = entry.module is not None and bool(
-        frame.evaluator.index.outside_assignments(name, script, but=entry.mark)
-    )
-    if not entry.has_default or is_overwritten:
-        return (
-            Alternative(v.Unknown(f"option '{entry.name}'", is_neutral=True), marks=marks, origin="option"),
-        )
-    return (Alternative(v.KnownValue(entry.default), marks=marks, origin="option"),)
+    outside = frame.evaluator.index.outside_assignments(name, script, but=entry.mark) if entry.module else ()
+    is_known = entry.has_default and not outside
+    value = v.KnownValue(entry.default) if is_known else v.Unknown(f"option '{entry.name}'", is_neutral=True)
+    return (Alternative(value, marks=marks, origin="option"),)
 
 
 def _class_level(info: ClassInfo, name: str) -> Alternatives:
@@ -183,19 +177,18 @@ def _of_instance(
         found = [*_given_to_base(name, value.init)]
     if found:
         return tuple(found)
-    external = [base for base in classes.external_bases(value.info) if "." in base]
-    if external:
-        return (Alternative(v.External(f"{external[0]}().{name}")),)
-    return (Alternative(v.Unknown(f"{value.info.name}.{name}")),)
+    base = next((one for one in classes.external_bases(value.info) if "." in one), None)
+    unread: v.Value = v.External(f"{base}().{name}") if base else v.Unknown(f"{value.info.name}.{name}")
+    return (Alternative(unread),)
 
 
 def _given_to_base(name: str, init: Frame) -> Alternatives:
     """What `super().__init__(env=env, model=model)` hands to a base class outside the repository, by name."""
     for call in init.function.calls if init.function is not None else ():
         if last_name(call.func) == "__init__":
-            for keyword in call.keywords:
-                if keyword.arg == name:
-                    return init.evaluate(keyword.value)
+            given = next((one.value for one in call.keywords if one.arg == name), None)
+            if given is not None:
+                return init.evaluate(given)
             if name in INNER_ENVIRONMENT and call.args:
                 found = init.evaluate(call.args[0])
                 return tuple(one for one in found if isinstance(one.value, v.Environment))
@@ -217,13 +210,13 @@ def _assigned(item: Alternative, value: v.Instance, name: str, frame: Frame) -> 
                 inner = home.evaluate(definition.expression)
                 for index in definition.path:
                     inner = operators.project(inner, index)
-                line = getattr(definition.statement, "lineno", 0)
+                doubt = f"whether {method.name}() has set '{name}' before is not known"
+                mark = Mark(
+                    info.module.path, getattr(definition.statement, "lineno", 0), f"{method.name} sets {name}"
+                )
                 for one in inner:
-                    if method.name != "__init__" and isinstance(one.value, v.KnownValue):
-                        one = one.noting(Mark(info.module.path, line, f"{method.name} sets {name}")).doubting(
-                            f"whether {method.name}() has set '{name}' before is not known"
-                        )
-                    found.append(one.under(*guards))
+                    is_late = method.name != "__init__" and isinstance(one.value, v.KnownValue)
+                    found.append((one.noting(mark).doubting(doubt) if is_late else one).under(*guards))
     if is_counted:
         found = [one for one in found if not isinstance(one.value, v.KnownValue)]
         found.append(Alternative(v.Unknown(f"self.{name}, which is counted", is_neutral=True)))
@@ -261,22 +254,17 @@ def _with_method_stores(
 
 
 def _frame_of_method(item: Alternative, value: v.Instance, method: FunctionInfo, frame: Frame) -> Frame:
-    if method.name == "__init__" and value.init is not None:
-        init: Frame | None = value.init
-        if init is not None and init.function is method:
-            return init
-        for (
-            child
-        ) in value.init.children.values():  # super().__init__(...) of a base, as the constructor calls it
-            if child.function is method:
-                return child
-        for call in value.init.function.calls if value.init.function else ():
+    init = value.init
+    if method.name == "__init__" and init is not None:
+        # The constructor, or that of a base as the constructor calls it: super().__init__(...).
+        known = next((one for one in (init, *init.children.values()) if one.function is method), None)
+        if known is not None:
+            return known
+        for call in init.function.calls if init.function else ():
             if last_name(call.func) == "__init__":
-                return value.init.enter(method, call, item)
+                return init.enter(method, call, item)
     here = next((one for one in frame.chain() if one.function is method), None)
-    if here is not None:
-        return here
-    return method.module.frame.enter(method, None, item)
+    return here if here is not None else method.module.frame.enter(method, None, item)
 
 
 def _from_outside(name: str, frame: Frame, value: v.Instance) -> list[Alternative]:

@@ -61,14 +61,11 @@ def bind(
     known = [*names, *(arg.arg for arg in arguments.kwonlyargs)]
     extra: dict[str, v.Binding] = {}
     is_starred = False
-    given = [*preset]
-    numbered = [binding for name, binding in given if name.isdigit()]
-    given = [(name, binding) for name, binding in given if not name.isdigit()]
-    for name, binding in zip(names, numbered, strict=False):
-        frame.bindings[name] = binding
-    names = names[len(numbered) :]
+    numbered = [binding for name, binding in preset if name.isdigit()]
+    given = [(name, binding) for name, binding in preset if not name.isdigit()]
+    frame.bindings.update(zip(names, numbered, strict=False))
     if call is not None:
-        for name, argument in zip(names, call.args, strict=False):
+        for name, argument in zip(names[len(numbered) :], call.args, strict=False):
             if isinstance(argument, ast.Starred):
                 is_starred = True
                 break
@@ -111,20 +108,19 @@ def keyword_bindings(call: ast.Call, frame: Frame) -> list[tuple[str, v.Binding]
         if keyword.arg is not None:
             found.append((keyword.arg, v.Binding(keyword.value, frame)))
             continue
-        spread = frame.evaluate(keyword.value)
-        if len(spread) == 1 and isinstance(spread[0].value, v.Mapping):
-            found.extend(spread[0].value.items.items())
-            found += [("", v.Binding(None, None))] if spread[0].value.is_open else []
-        else:
+        spread = [one.value for one in frame.evaluate(keyword.value)]
+        if len(spread) == 1 and isinstance(spread[0], v.Mapping):
+            found.extend(spread[0].items.items())
+        if len(spread) != 1 or not isinstance(spread[0], v.Mapping) or spread[0].is_open:
             found.append(("", v.Binding(None, None)))
     return found
 
 
 def argument(call: ast.Call, name: str | None, position: int | None) -> ast.expr | None:
     """The expression given for a parameter, by keyword or by position."""
-    for keyword in call.keywords:
-        if name is not None and keyword.arg == name:
-            return keyword.value
+    named = next((one.value for one in call.keywords if name is not None and one.arg == name), None)
+    if named is not None:
+        return named
     return call.args[position] if position is not None and len(call.args) > position else None
 
 
@@ -155,12 +151,9 @@ def evaluate_call(call: ast.Call, frame: Frame) -> Alternatives:
             found.extend(one.after(base) for one in _method_of(base, call, function, frame))
         return tuple(found)
     if isinstance(function, ast.Name) and function.id == "super":
-        home = next(
-            (one for one in (frame, frame.parent) if one and one.function and one.function.owner), None
-        )
-        owner = home.function.owner if home is not None and home.function is not None else None
-        if owner is not None and home is not None:
-            return (Alternative(v.SuperOf(owner, home.receiver)),)
+        for home in (frame, frame.parent):
+            if home is not None and home.function is not None and home.function.owner is not None:
+                return (Alternative(v.SuperOf(home.function.owner, home.receiver)),)
     if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
         return _getattr(call, frame)
     for target in frame.evaluate(function):
@@ -248,16 +241,13 @@ def construct(value: v.Class, call: ast.Call, frame: Frame) -> Alternatives:
                     for one in inner
                     if isinstance(one.value, v.Environment)
                 )
-        names = (
-            [] if init is None else [arg.arg for arg in [*init.node.args.args, *init.node.args.kwonlyargs]]
-        )
-        if any(re.fullmatch(r"v?envs?|vec_env|environment", name) for name in names):
+        names = [] if init is None else [*init.node.args.args, *init.node.args.kwonlyargs]
+        if any(re.fullmatch(r"v?envs?|vec_env|environment", one.arg) for one in names):
             return (Alternative(v.Unknown(f"{info.name}(env)")),)
         return (Alternative(v.Environment(info.name, call, frame, info)),)
     if is_settings_class(info.node) and init is None:
-        return (Alternative(v.Namespace(fields=info)),) if not call.args and not call.keywords else (
-            Alternative(v.Instance(info, call)),
-        )  # fmt: skip
+        is_given = bool(call.args or call.keywords)
+        return (Alternative(v.Instance(info, call) if is_given else v.Namespace(fields=info)),)
     made = v.Instance(info, call)
     if init is not None and may_enter(init, frame):
         inner_frame = bind(init, call, frame, Alternative(made), value.parent, value.preset)
@@ -300,9 +290,8 @@ def _method_of(base: Alternative, call: ast.Call, function: ast.Attribute, frame
     if name in attributes.SHAPES and isinstance(value, v.Action | v.Noise):
         return (Alternative(v.Computed(call, frame)),)
     if isinstance(value, v.Action) and name in ("mean", "median") and value.rule == "sampled":
-        return (
-            Alternative(v.Unknown("an average over several draws")),
-        )  # as planners by cross-entropy take it
+        # As planners by cross-entropy take it.
+        return (Alternative(v.Unknown("an average over several draws")),)
     if isinstance(value, v.Action) and name not in library.DRAWS | library.MAXIMA:
         given = [frame.evaluate(one) for one in call.args]
         random = [one for one in given if any(isinstance(item.value, v.Noise | v.Action) for item in one)]
@@ -326,22 +315,16 @@ def _method_of(base: Alternative, call: ast.Call, function: ast.Attribute, frame
     if is_flax and name == "apply" and not any(keyword.arg == "method" for keyword in call.keywords):
         return call_value(base, _without_parameters(call), frame)
     found: list[Alternative] = []
-    if not isinstance(
-        value, v.Unknown | v.ExternalObject | v.Computed | v.Noise | v.External | v.Sequence | v.Mapping
-    ):
-        for target in attributes.attribute(base, name, function, frame):
-            if isinstance(target.value, v.External):
-                found.extend(library.external_method(target.value.name, base, call, function, frame))
-            elif not isinstance(target.value, v.Unknown):
-                found.extend(one.after(target) for one in call_value(target, call, frame))
-            elif isinstance(value, v.Instance) and is_own:
-                found.append(target)  # apart from what the class says, something that cannot be read
-    if isinstance(value, v.External):
-        found = [
-            one.after(target)
-            for target in attributes.attribute(base, name, function, frame)
-            for one in call_value(target, call, frame)
-        ]
+    opaque = (v.Unknown, v.ExternalObject, v.Computed, v.Noise, v.Sequence, v.Mapping)
+    for target in () if isinstance(value, opaque) else attributes.attribute(base, name, function, frame):
+        if isinstance(value, v.External):
+            found.extend(one.after(target) for one in call_value(target, call, frame))
+        elif isinstance(target.value, v.External):
+            found.extend(library.external_method(target.value.name, base, call, function, frame))
+        elif not isinstance(target.value, v.Unknown):
+            found.extend(one.after(target) for one in call_value(target, call, frame))
+        elif isinstance(value, v.Instance) and is_own:
+            found.append(target)  # apart from what the class says, something that cannot be read
     is_drawn = any(isinstance(item.value, v.Action) for item in found)
     if isinstance(value, v.Instance) and classes.is_a(value.info, "distribution") and not is_drawn:
         found = [] if name in library.DRAWS | library.MAXIMA else found
@@ -392,8 +375,8 @@ def by_name(name: str, call: ast.Call, frame: Frame) -> Alternatives:
         assert function.owner is not None
         inner = frame.enter(function, call, Alternative(v.Instance(function.owner)))
         mark = Mark(function.module.path, function.node.lineno, f"candidate: {function.owner.name}.{name}")
-        for item in inner.returns():
-            if not isinstance(item.value, v.KnownValue):
-                found.append(item.noting(mark).doubting(doubt))
-    useful = [one for one in found if isinstance(one.value, v.Action | v.Sequence | v.Mapping | v.Computed)]
-    return tuple(useful)
+        useful = (v.Action, v.Sequence, v.Mapping, v.Computed)
+        found += [
+            one.noting(mark).doubting(doubt) for one in inner.returns() if isinstance(one.value, useful)
+        ]
+    return tuple(found)

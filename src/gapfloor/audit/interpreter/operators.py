@@ -228,22 +228,25 @@ def dictionary(node: ast.Dict, frame: Frame) -> Alternatives:
 def subscript(node: ast.Subscript, frame: Frame) -> Alternatives:
     """An item: by a known key or position, else whatever the container may hold."""
     key = literal(node.slice)
-    if key is MISSING:
-        stated = {item.value.value for item in frame.evaluate(node.slice)
-                  if isinstance(item.value, v.KnownValue) and isinstance(item.value.value, str | int)}  # fmt: skip
-        key = stated.pop() if len(stated) == 1 and not isinstance(node.slice, ast.Slice | ast.Tuple) else key
     if key is MISSING and not isinstance(node.slice, ast.Slice | ast.Tuple):
-        # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen.
-        chosen = [item for item in frame.evaluate(node.slice) if isinstance(item.value, v.Action)]
+        index = frame.evaluate(node.slice)
+        stated = {one.value.value for one in index
+                  if isinstance(one.value, v.KnownValue) and isinstance(one.value.value, str | int)}  # fmt: skip
+        key = stated.pop() if len(stated) == 1 else key
+        chosen = [one for one in index if isinstance(one.value, v.Action)] if key is MISSING else []
         if chosen:
-            # The best of several draws is still a draw.
+            # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen. The best of several
+            # draws is still a draw.
             held = frame.evaluate(node.value)
-            drawn = [one for one in held if isinstance(one.value, v.Action) and one.value.rule == "sampled"]
-            return tuple(drawn or chosen)
+            return tuple(one for one in held if _is_draw(one)) or tuple(chosen)
     found: list[Alternative] = []
     for item in frame.evaluate(node.value):
         found.extend(one.after(item) for one in _item(item, key, node, frame))
     return tuple(found)
+
+
+def _is_draw(item: Alternative) -> bool:
+    return isinstance(item.value, v.Action) and item.value.rule == "sampled"
 
 
 def _item(item: Alternative, key: object, node: ast.Subscript, frame: Frame) -> Alternatives:
@@ -384,13 +387,12 @@ def _stored(
     frame: Frame,
 ) -> list[Alternative]:
     """The alternatives of a container after one statement that puts something in."""
-    result: list[Alternative] = []
-    plain: list[Alternative] = []
-    for item in found:
-        if isinstance(item.value, v.Mapping | v.Sequence):
-            result.append(replace(item, value=with_item(item.value, key, expression, frame)))
-        else:
-            plain.append(item)
+    plain = [item for item in found if not isinstance(item.value, v.Mapping | v.Sequence)]
+    result = [
+        replace(item, value=with_item(item.value, key, expression, frame))
+        for item in found
+        if isinstance(item.value, v.Mapping | v.Sequence)
+    ]
     if not plain:
         return result
     guards = guards_of(frame, statement)

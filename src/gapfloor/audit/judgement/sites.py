@@ -249,33 +249,32 @@ class SiteFinder:
             node = node.value
         found: list[Frame] = []
         is_open = False
+        call = _handed_call(place.call) if place.handed is not None else place.call
         parent = frame if target.outer is not None and target.outer is frame.function else None
         for item in frame.evaluate(node):
             value = item.value
             made: Frame | None = None
-            call = _handed_call(place.call) if place.handed is not None else place.call
             if isinstance(value, v.Callable) and value.function is target:
                 made = frame.enter(target, call, value.receiver, value.parent, value.preset)
             elif isinstance(value, v.Class) and place.handed is None and target.name == "__init__":
-                for one in frame.evaluate(place.call):
-                    if isinstance(one.value, v.Instance) and one.value.init is not None:
-                        made = one.value.init if one.value.init.function is target else made
+                objects = [
+                    one.value for one in frame.evaluate(place.call) if isinstance(one.value, v.Instance)
+                ]
+                inits = [one.init for one in objects if one.init is not None and one.init.function is target]
+                made = inits[-1] if inits else None
             elif isinstance(value, v.Callable) and value.function.owner and target.owner:
                 # A base class's method, entered for an object that is not known exactly.
                 known = value.receiver.value if value.receiver is not None else None
                 is_made = isinstance(known, v.Instance) and known.made_at is not None
-                is_open = is_open or (value.function.owner in classes.own(target.owner) and not is_made)
-            elif isinstance(value, v.Unknown):
-                is_open = True
+                is_open |= value.function.owner in classes.own(target.owner) and not is_made
+            is_open |= isinstance(value, v.Unknown)
             if made is not None:
-                made.doubts = frame.doubts | item.doubts
-                made.found_by = item.marks
+                made.doubts, made.found_by = frame.doubts | item.doubts, item.marks
                 made.is_handed = place.handed is not None
                 found.append(made)
         if found or not is_open:
             return found
         receiver = Alternative(v.Instance(target.owner)) if target.owner is not None else None
-        call = _handed_call(place.call) if place.handed is not None else place.call
         made = frame.enter(target, call, receiver, parent)
         shown = target.owner.name + "." if target.owner is not None else ""
         where = f"{place.module.path}:{place.call.lineno}"
