@@ -38,17 +38,21 @@ class PlayedLevels:
     """One set of levels: `full` is the whole distribution, `finite` a range, `option` what a user sets."""
 
     kind: str
-    key: tuple[object, ...]
-    text: str
-    marks: tuple[Mark, ...]
+    key: tuple[object, ...] = ()
+    text: str | None = None
+    marks: tuple[Mark, ...] = ()
     doubts: frozenset[str] = frozenset()
-    constructor: str = ""
+    constructor: str | None = None
     """The constructor call as it is written, for the evidence table."""
 
     @property
     def same(self) -> tuple[object, ...]:
         """What two equal sets share."""
         return (self.kind, self.key)
+
+
+#: Where no environment was found.
+NOT_MADE = PlayedLevels("unknown")
 
 
 def level_sets(item: Alternative) -> list[PlayedLevels]:
@@ -66,13 +70,11 @@ def level_sets(item: Alternative) -> list[PlayedLevels]:
         key: tuple[object, ...] = (environment.name, *sorted(given.items()))
         return [PlayedLevels("none", key, "no levels", (made,), doubts, shown)]
     start = _start(environment)
-    found = []
-    for one in counts:
-        if one.is_unlikely:
-            continue
-        kind, levels, text = _classify(one, start)
-        played = PlayedLevels(kind, levels, text, (made, *one.marks), doubts | one.doubts, shown)
-        found.append(played)
+    found = [
+        PlayedLevels(*_classify(one, start), (made, *one.marks), doubts | one.doubts, shown)
+        for one in counts
+        if not one.is_unlikely
+    ]
     return list({one.same: one for one in reversed(found)}.values())[::-1]
 
 
@@ -81,12 +83,13 @@ def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...]
     is_option = item.origin == "option"
     named = next((mark.what.split("'")[1] for mark in item.marks if mark.what.startswith("option '")), "")
     if isinstance(value, v.KnownValue) and isinstance(value.value, int) and not isinstance(value.value, bool):
+        named_so = f"option {named} (default {value.value})"
         # A count that is 0 by default is there to be set: which levels the paper's command plays is not in the code.
         if is_option and value.value <= 1:
-            return "option", (named, start), f"option {named} (default {value.value}) from {start}"
+            return "option", (named, start), f"{named_so} from {start}"
         if value.value == 0:
             return "full", (), "full distribution"
-        words = f"option {named} (default {value.value})" if is_option and named else f"{value.value} levels"
+        words = named_so if is_option and named else f"{value.value} levels"
         return "finite", (value.value, start), f"{words} from {start}"
     if is_option:
         return "option", (named, start), f"option {named} from {start}"
@@ -198,19 +201,17 @@ def _given_arguments(environment: v.Environment) -> dict[str, object] | None:
 def _symbol(binding: v.Binding, name: str) -> tuple[object, ...]:
     """An argument as far as it can be compared: a value, a setting, or the words in which it is written."""
     values = binding.evaluate(name)
-    live = [item for item in values if not item.is_unlikely] or list(values)
     symbols: set[tuple[object, ...]] = set()
-    for item in live:
+    for item in [one for one in values if not one.is_unlikely] or values:
         value = item.value
+        symbol: tuple[object, ...] = ("unknown", describe(binding.expression))
         if isinstance(value, v.KnownValue):
-            kind = "setting" if item.origin == "option" else "value"
-            symbols.add((kind, repr(value.value)))
+            symbol = ("setting" if item.origin == "option" else "value", repr(value.value))
         elif isinstance(value, v.Namespace | v.Instance | v.Mapping):
-            symbols.add(("object", type(value).__name__))
+            symbol = ("object", type(value).__name__)
         elif isinstance(value, v.Unknown) and (value.is_neutral or re.search(r"[.\[(]", value.text)):
-            symbols.add(("text", value.text))
-        else:
-            symbols.add(("unknown", describe(binding.expression)))
+            symbol = ("text", value.text)
+        symbols.add(symbol)
     return symbols.pop() if len(symbols) == 1 else ("unknown", describe(binding.expression))
 
 
@@ -246,10 +247,8 @@ def differ(test: PlayedLevels, train: PlayedLevels) -> tuple[bool | None, bool]:
         return None, False
     count, start, train_count, train_start = (int(item) for item in numbers)  # type: ignore[call-overload]
     if 1 in (count, train_count):
-        return (
-            None,
-            False,
-        )  # a single level is what code gives that changes the level itself, episode by episode
+        # A single level is what code gives that changes the level itself, episode by episode.
+        return None, False
     if train_start <= start and start + count <= train_start + train_count:
         return False, True
     if start >= train_start + train_count or start + count <= train_start:
@@ -297,11 +296,8 @@ def chosen_levels(play: Play) -> frozenset[str]:
         for node in own_nodes(frame.scope):
             if not isinstance(node, ast.Call):
                 continue
-            name = (
-                last_name(node.func.args[0])
-                if isinstance(node.func, ast.Call) and node.func.args
-                else last_name(node.func)
-            )
+            inner = node.func.args if isinstance(node.func, ast.Call) else []
+            name = last_name(inner[0] if inner else node.func)
             is_reset = name.startswith("reset") or name in ("set_task", "sample_task", "set_level", "seed")
             if not is_reset or (receiver and receiver not in names_in(node)):
                 continue

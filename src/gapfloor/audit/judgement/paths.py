@@ -14,10 +14,10 @@ from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import Fact, find_actor, words
-from gapfloor.audit.interpreter.library import flagged
+from gapfloor.audit.interpreter.library import by_fact, flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.learning import Role, Updates, decide_role, given_flags
-from gapfloor.audit.judgement.levels import PlayedLevels, chosen_levels, differ, is_draw, level_sets
+from gapfloor.audit.judgement.levels import NOT_MADE, PlayedLevels, chosen_levels, differ, is_draw, level_sets
 from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
@@ -40,9 +40,10 @@ class Judged:
         return any(self.chosen != other.chosen for other in rollouts) or bool(self.chosen and not rollouts)
 
     @property
-    def environments(self) -> list[v.Environment]:
-        """The environments that are played."""
-        return [item.value for item in self.play.environments if isinstance(item.value, v.Environment)]
+    def environments(self) -> set[tuple[int, int]]:
+        """The environments that are played, by the calls that make them."""
+        made = [item.value for item in self.play.environments]
+        return {(id(one.call), id(one.frame)) for one in made if isinstance(one, v.Environment)}
 
 
 class PathFinder:
@@ -101,12 +102,9 @@ class PathFinder:
         rules = {one.false or one.rule for one in known if one is not None} - {"unresolved"}
         if fact.flag is not None and fact.true:
             false = fact.false if fact.false != "unresolved" else rules.pop() if len(rules) == 1 else None
-            found = flagged(replace(fact, false=false or "unresolved"), call, frame, mark)
-            return found
+            return flagged(replace(fact, false=false or "unresolved"), call, frame, mark)
         actors = [one for one in known if one is not None]
         if actors and len({(one.rule, one.flag, one.default) for one in actors}) == 1:
-            from gapfloor.audit.interpreter.library import by_fact
-
             value = next((one for one in kinds if isinstance(one, v.ExternalObject)), None)
             return by_fact(actors[0], value, call, frame)
         return (Alternative(v.Unknown(f"how {fact.name} acts"), marks=(mark,)),)
@@ -122,13 +120,10 @@ class PathFinder:
                     continue
                 frame = info.module.frame.enter(method, None, Alternative(v.Instance(info)))
                 mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
-                random = [
-                    item.noting(mark)
-                    for item in self._handed_on(method, frame)
-                    if isinstance(item.value, v.Action | v.Noise)
-                ]
-                if random:
-                    found = (*found, *random)
+                handed = self._handed_on(method, frame)
+                found += tuple(
+                    one.noting(mark) for one in handed if isinstance(one.value, v.Action | v.Noise)
+                )
         return found
 
     def _handed_on(self, method: FunctionInfo, frame: Frame) -> list[Alternative]:
@@ -151,6 +146,7 @@ class PathFinder:
         for script in dict.fromkeys(item.play.script for item in judged):
             _tell_apart([item for item in judged if item.play.script == script])
         everywhere = [item for item in judged if item.role.kind == "rollout"]
+        elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
         found: list[EvaluationPath] = []
         training: list[Judged] = []
         for script in dict.fromkeys(item.play.script for item in judged):
@@ -159,23 +155,19 @@ class PathFinder:
             train_sets, tests = split_tests(rollouts)
             tested = [item for item, _ in tests]
             training += [item for item in rollouts if item not in tested]
-            for item, level in tests:
-                found.append(self._path(item, level, train_sets, rollouts, in_loop=True))
-            elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
+            found += [self._path(item, one, train_sets, rollouts, in_loop=True) for item, one in tests]
             for item in here:
-                if item.role.kind == "evaluation":
-                    levels: list[PlayedLevels | None] = [*item.sets] or [None]
-                    for one in levels:
-                        path = self._path(
-                            item, one, train_sets or elsewhere, rollouts or everywhere, in_loop=False
-                        )
-                        found.append(replace(path, has_training=bool(rollouts)))
+                for one in item.sets or [NOT_MADE] if item.role.kind == "evaluation" else ():
+                    path = self._path(
+                        item, one, train_sets or elsewhere, rollouts or everywhere, in_loop=False
+                    )
+                    found.append(replace(path, has_training=bool(rollouts)))
         return _merged(found), training
 
     def _path(
         self,
         item: Judged,
-        level: PlayedLevels | None,
+        level: PlayedLevels,
         train_sets: list[PlayedLevels],
         rollouts: list[Judged],
         *,
@@ -194,9 +186,8 @@ class PathFinder:
             base.add("nothing there sums or keeps what episodes return: it may only show the agent")
         doubts = base | finding.doubts
         if finding.candidates and role.doubts:
-            provenance = (
-                "unresolved"  # two guesses at once, what is played for and how it acts, were often wrong
-            )
+            # Two guesses at once, what is played for and how it acts, were often wrong.
+            provenance = "unresolved"
         is_pooled = _is_pooled(play) or role.reloads
         answers: dict[str, object] = {
             "evaluates_heldout": heldout,
@@ -205,7 +196,7 @@ class PathFinder:
             "in_loop": None if is_pooled else in_loop,
         }
         firm = {
-            "evaluates_heldout": is_heldout_proved and not base and not (level.doubts if level else ()),
+            "evaluates_heldout": is_heldout_proved and not base and not level.doubts,
             "rule": not doubts,
             "provenance": not doubts and is_certain,
             "in_loop": not base and role.is_proved and (in_loop or role.is_fresh),
@@ -222,10 +213,10 @@ class PathFinder:
             evaluates_heldout=heldout,
             step=step_mark(play),
             action=describe(play.site.action) if play.site.action is not None else "the library's own",
-            levels=level.text if level is not None else None,
-            training_levels=other.text if other is not None else None,
-            constructor=level.constructor if level is not None else None,
-            training_constructor=other.constructor if other is not None else None,
+            levels=level.text,
+            training_levels=other.text,
+            constructor=level.constructor,
+            training_constructor=other.constructor,
             agent=_agent(play, finding),
             candidates=finding.candidates,
             evidence=self._evidence(item, level),
@@ -240,13 +231,13 @@ class PathFinder:
         )
 
     def _heldout(
-        self, item: Judged, level: PlayedLevels | None, train_sets: list[PlayedLevels], rollouts: list[Judged]
-    ) -> tuple[bool | None, bool, PlayedLevels | None]:
+        self, item: Judged, level: PlayedLevels, train_sets: list[PlayedLevels], rollouts: list[Judged]
+    ) -> tuple[bool | None, bool, PlayedLevels]:
         """Whether the levels differ from training's, whether that is proved, and the set it was compared with."""
-        first = train_sets[0] if train_sets else None
+        first = train_sets[0] if train_sets else NOT_MADE
         if item.chooses_unlike(rollouts):
             return None, False, first
-        if level is not None and train_sets:
+        if train_sets:
             answers = [(*differ(level, other), other) for other in train_sets]
             known = [one for one in answers if one[0] is not None]
             said = {answer for answer, _, _ in known}
@@ -259,18 +250,15 @@ class PathFinder:
                 return known[0][0], is_proved, known[0][2]
             if known and item.role.home is None:
                 return None, False, first
-        ours = {(id(one.call), id(one.frame)) for one in item.environments}
         for other in rollouts:
-            if ours and ours & {(id(one.call), id(one.frame)) for one in other.environments}:
-                return False, True, other.sets[0] if other.sets else None
+            if item.environments & other.environments:
+                return False, True, other.sets[0] if other.sets else NOT_MADE
         receiver = item.play.site.receiver
         for other in rollouts:
             theirs = other.play.site.receiver
             is_near = other.play.frame is item.play.frame or isinstance(receiver, ast.Attribute)
-            if receiver is None or theirs is None or not is_near:
-                continue
-            if ast.dump(receiver) == ast.dump(theirs):
-                return False, False, None  # the same object, by its name
+            if receiver and theirs and is_near and ast.dump(receiver) == ast.dump(theirs):
+                return False, False, NOT_MADE  # the same object, by its name
         return None, False, first
 
     def _unflagged(self, item: Judged, rollouts: list[Judged], *, in_loop: bool) -> tuple[str, bool]:
@@ -288,17 +276,15 @@ class PathFinder:
             return "training-rollout", len(sharing) == len(rollouts)
         if ours and all(one.frame.function is item.play.frame.function for one in ours):
             return "explicit-call-site", True
-        known = [other for other in rollouts if other.finding.is_answered]
-        if all(other.finding.rule != item.finding.rule for other in known) and (
-            known or item.finding.rule == "argmax"
-        ):
+        known = [other.finding.rule for other in rollouts if other.finding.is_answered]
+        if item.finding.rule not in known and (known or item.finding.rule == "argmax"):
             return (
                 "explicit-call-site",
                 False,
             )  # the evaluation acts otherwise than training does, or would do
         return "unresolved", False
 
-    def _evidence(self, item: Judged, level: PlayedLevels | None) -> tuple[Mark, ...]:
+    def _evidence(self, item: Judged, level: PlayedLevels) -> tuple[Mark, ...]:
         play = item.play
         marks: list[Mark] = []
         for frame in play.frame.chain():
@@ -308,25 +294,16 @@ class PathFinder:
                 line = getattr(frame.call, "lineno", 0)
                 marks.append(Mark(frame.caller.module.path, line, f"calls {name}"))
         marks += item.role.marks
-        marks += level.marks if level is not None else ()
-        marks.append(step_mark(play))
-        marks += item.finding.marks
+        marks += (*level.marks, step_mark(play), *item.finding.marks)
         return tuple(dict.fromkeys(mark for mark in marks if mark.line > 0))
 
     def describe_training(self, training: list[Judged]) -> list[TrainingRollout]:
         """The training rollouts, for the reader who wants to see what the tests were compared with."""
         found: dict[tuple[object, ...], TrainingRollout] = {}
         for item in training:
-            levels: list[PlayedLevels | None] = [*item.sets] or [None]
-            for level in levels:
-                row = TrainingRollout(
-                    item.play.script,
-                    item.finding.rule,
-                    level.text if level is not None else None,
-                    level.constructor if level is not None else None,
-                    self._evidence(item, level),
-                )
-                found.setdefault((row.script, row.rule, row.levels, row.constructor), row)
+            for level in item.sets or [NOT_MADE]:
+                key = (item.play.script, item.finding.rule, level.text, level.constructor)
+                found.setdefault(key, TrainingRollout(*key, self._evidence(item, level)))
         return list(found.values())
 
 
@@ -393,26 +370,16 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     flags = [one for one in named if one.arg in words("rule_flags")]
     read = plain_names_in(function.node) if flags else frozenset()
-    return [
-        f"{function.name}({one.arg}) at {function.module.path}:{one.lineno}"
-        for one in flags
-        if one.arg not in read
-    ]
+    where = f"{function.name}({{}}) at {function.module.path}:{{}}"
+    return [where.format(one.arg, one.lineno) for one in flags if one.arg not in read]
 
 
 def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
     """One path where several chains of calls say the same; the best grade of each field counts."""
     found: dict[tuple[object, ...], EvaluationPath] = {}
     for path in paths:
-        key = (
-            path.script,
-            path.rule,
-            path.provenance,
-            path.in_loop,
-            path.levels,
-            path.evaluates_heldout,
-            path.step,
-        )
+        answers = (path.rule, path.provenance, path.in_loop, path.evaluates_heldout)
+        key = (path.script, path.step, path.levels, answers)
         older = found.get(key)
         if older is None:
             found[key] = path
