@@ -150,13 +150,8 @@ def arithmetic(node: ast.BinOp, frame: Frame) -> Alternatives:
 
 def _opened(operand: Alternatives) -> Alternatives:
     """An array that was made of a list is as good as its elements."""
-    if not any(isinstance(item.value, v.Sequence) for item in operand):
-        return operand
-    return tuple(
-        one
-        for item in operand
-        for one in (elements((item,)) if isinstance(item.value, v.Sequence) else (item,))
-    )
+    parts = (elements((item,)) if isinstance(item.value, v.Sequence) else (item,) for item in operand)
+    return tuple(one for part in parts for one in part)
 
 
 def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alternative | None:

@@ -133,7 +133,7 @@ def as_markdown(result: ScanResult) -> str:
         sites = [path for path in ranked if path.script == script]
         verdict = (
             verdicts.get(script) if len(scripts) > 1 else None
-        )  # one script: the verdict below is its own
+        )  # the verdict below is that of one script
         groups.setdefault(tuple(_script(sites, verdict, result)), []).append(script)
     lines += ["## Evidence", ""] if groups else []
     for body, same in list(groups.items())[:_MOST_SCRIPTS]:
@@ -143,31 +143,26 @@ def as_markdown(result: ScanResult) -> str:
     rest = sum(map(len, list(groups.values())[_MOST_SCRIPTS:]))
     lines += [f"{rest} more scripts are in the JSON document (--json).", ""] if rest else []
     lines += [] if result.paths else ["No evaluation path was found.", ""]
-    if result.hints:
-        lines += ["Lines that speak of an evaluation:", ""]
-        lines += [f"- {_quoted(hint, result.texts)}" for hint in result.hints[:8]] + [""]
-    lines += ["## Verdict", "", *_verdict_lines(result, chosen), ""]
+    hints = [_quoted(hint, result.texts) for hint in result.hints]
+    lines += [*_section("Lines that speak of an evaluation:", hints, 8), "## Verdict", ""]
+    lines += [*_verdict_lines(result, chosen), ""]
     causes = [text for path in chosen if path.rule == "unresolved" for text in path.candidates[:4]]
-    reasons = list(dict.fromkeys([*(text for path in chosen for text in path.doubts), *causes]))
-    if reasons:
-        lines += ["Assumed, or not known:", "", *(f"- {escape_markdown(text)}" for text in reasons[:8]), ""]
-    if result.inert_flags:
-        lines += ["Flags that are accepted and never read:", ""]
-        lines += [f"- {escape_markdown(text)}" for text in result.inert_flags[:20]] + [""]
-    if result.training:
-        lines += ["Training rollouts:", ""]
-        lines += [
-            f"- {escape_markdown(item.script)}: {item.rule}, levels: {escape_markdown(item.levels or '?')}"
-            for item in result.training[:6]
-        ]
-        lines += [f"- and {len(result.training) - 6} more (--json)"] if len(result.training) > 6 else []
-    if result.unread:
-        lines += ["", "## Not read", ""]
-        lines += [
-            f"- {markdown_code(item.file)}: {escape_markdown(item.reason)}" for item in result.unread[:40]
-        ]
-        lines += [f"- and {len(result.unread) - 40} more"] if len(result.unread) > 40 else []
-    return "\n".join(lines) + "\n"
+    reasons = dict.fromkeys([*(text for path in chosen for text in path.doubts), *causes])
+    rollouts = [f"{one.script}: {one.rule}, levels: {one.levels or '?'}" for one in result.training]
+    unread = [f"{markdown_code(one.file)}: {escape_markdown(one.reason)}" for one in result.unread]
+    lines += _section("Assumed, or not known:", [*map(escape_markdown, reasons)], 8)
+    lines += _section(
+        "Flags that are accepted and never read:", [*map(escape_markdown, result.inert_flags)], 20
+    )
+    lines += _section("Training rollouts:", [*map(escape_markdown, rollouts)], 6)
+    lines += _section("## Not read", unread, 40)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(title: str, rows: list[str], most: int) -> list[str]:
+    """A list under its title, or nothing; what is beyond `most` rows is in the JSON document."""
+    more = [f"- and {len(rows) - most} more (--json)"] if len(rows) > most else []
+    return [title, "", *(f"- {row}" for row in rows[:most]), *more, ""] if rows else []
 
 
 def _listed(names: list[str]) -> str:

@@ -146,11 +146,8 @@ class Index:
     def find_module(self, dotted: str, importer: ModuleInfo | None = None) -> ModuleInfo | None:
         """The module that `dotted` means in the file `importer`, or None (not in the repository, or several)."""
         key = (dotted, importer.folder if importer is not None else None)
-        if key not in self._found:
-            self._found[key] = self._find_module(dotted, importer)
-        return self._found[key]
-
-    def _find_module(self, dotted: str, importer: ModuleInfo | None) -> ModuleInfo | None:
+        if key in self._found:
+            return self._found[key]
         tail = dotted.rsplit(".", 1)[-1]
         fitting: dict[tuple[int, int], list[ModuleInfo]] = defaultdict(list)
         for module in self.by_tail.get(tail, ()):
@@ -160,10 +157,9 @@ class Index:
             rank = self._rank_root(root, dotted.split(".", 1)[0], importer)
             if rank is not None:
                 fitting[rank].append(module)
-        if not fitting:
-            return None
-        best = fitting[min(fitting)]
-        return best[0] if len(best) == 1 else None
+        best = fitting[min(fitting)] if fitting else []
+        self._found[key] = best[0] if len(best) == 1 else None
+        return self._found[key]
 
     def _rank_root(self, root: str, top: str, importer: ModuleInfo | None) -> tuple[int, int] | None:
         """How likely `root` is on the import path of a file; smaller is likelier, None is not at all."""
@@ -307,11 +303,8 @@ def build_index(sources: Sources) -> Index:
     index = Index(unread=list(sources.unread), settings=list(sources.settings))
     for source in sorted(sources.files, key=_importance):
         total += len(source.text)
-        if total > MOST_CODE:
-            reason = "not parsed: the repository is larger than the budget of one scan"
-            index.unread.append(Unread(source.path, reason, may_play(source.text.encode(errors="replace"))))
-            continue
-        tree = parse_source(source.text)
+        large = "not parsed: the repository is larger than the budget of one scan"
+        tree = parse_source(source.text) if total <= MOST_CODE else large
         if isinstance(tree, str):
             index.unread.append(Unread(source.path, tree, may_play(source.text.encode(errors="replace"))))
             continue
@@ -396,20 +389,12 @@ def _enter_replacements(index: Index, module: ModuleInfo) -> None:
             name = node.args[1]
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 index.set_from_outside[name.value].append((module, node.args[2]))
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute):
-                    _enter_attribute(index, module, node, target)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
-            _enter_attribute(index, module, node, node.target)
-
-
-def _enter_attribute(
-    index: Index, module: ModuleInfo, node: ast.Assign | ast.AugAssign, target: ast.Attribute
-) -> None:
-    head, _, rest = dotted_name(target).partition(".")
-    if rest and head in module.imports and isinstance(node, ast.Assign):
-        index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))
-    is_own = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
-    if not is_own:
-        index.set_from_outside[target.attr].append((module, node.value))
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if not isinstance(target, ast.Attribute):
+                    continue
+                head, _, rest = dotted_name(target).partition(".")
+                if rest and head in module.imports and isinstance(node, ast.Assign):
+                    index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))
+                if head not in ("self", "cls") or rest != target.attr:
+                    index.set_from_outside[target.attr].append((module, node.value))
