@@ -7,13 +7,12 @@ one class (a runner for training, a runner for test) are kept apart.
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import classes, operators
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.facts import words
+from gapfloor.audit.interpreter.facts import pattern, words
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
 from gapfloor.audit.interpreter.reaching_definitions import conditions, definitions_in, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
     pass
 
 Alternatives = tuple[Alternative, ...]
-_SETTINGS = re.compile(
-    r"(^|\.|_)(args?|config|cfg|conf|flags|hparams?|opts?|options|params|settings)$", re.IGNORECASE
-)
+_SETTINGS = pattern("settings")
 INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
 SETTINGS_MAKERS = words("settings_makers")
 SHAPES = frozenset({"shape", "size", "ndim", "dtype", "device", "dim", "numel"})

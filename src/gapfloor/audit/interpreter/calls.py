@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import attributes, classes, library
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, words
+from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, pattern, words
 from gapfloor.audit.interpreter.operators import combine
 from gapfloor.audit.interpreter.options import MISSING, is_settings_class, literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 Alternatives = tuple[Alternative, ...]
 DEEPEST_FRAME = 22
 MOST_CANDIDATES = 12
-_ACTING = re.compile(
-    r"act|predict|step|policy|choose|select|sample|forward|infer|greedy|explor|move|play|decide",
-    re.IGNORECASE,
-)
+_ACTING = pattern("acting")
 #: Methods of an environment that give observations, rewards and ends.
 OBSERVING = words("observing")
 #: Methods that change an object's place or mode, not what it is.

@@ -8,15 +8,11 @@ from itertools import repeat
 from typing import Literal
 
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.facts import words
+from gapfloor.audit.interpreter.facts import pattern, words
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, ModuleInfo, last_name, own_nodes
 
 _ENVIRONMENT_BASE = re.compile(r"(env|environment|wrapper|vecenv|envwrapper|task)$", re.IGNORECASE)
-DISTRIBUTION = re.compile(
-    r"categorical|normal|gaussian|distribution|bernoulli|multinomial|beta$|^pd|_pd|pd_|^pi$|^dist|_dist|"
-    r"^probs?$|squashed|boltzmann",
-    re.IGNORECASE,
-)
+DISTRIBUTION = pattern("distribution")
 _OTHER_STEPPER = re.compile(r"agent|actor|polic|learner|tracker|accumulator|optim|sched", re.IGNORECASE)
 _SPACES = words("spaces")
 _TRANSITIONS = words("transitions")

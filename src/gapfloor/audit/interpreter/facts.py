@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -58,6 +59,11 @@ def table(name: str) -> dict[str, Any]:
 def words(name: str) -> frozenset[str]:
     """A list of names that the scanner knows, e.g. methods that change an object's place and not what it is."""
     return frozenset(table("functions")["words"][name])
+
+
+def pattern(name: str) -> re.Pattern[str]:
+    """What names of a kind look like, e.g. of functions that evaluate; where a name is all there is, it is a guess."""
+    return re.compile(table("functions")["patterns"][name])
 
 
 @cache

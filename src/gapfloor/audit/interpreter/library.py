@@ -18,6 +18,7 @@ from gapfloor.audit.interpreter.facts import (
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
+    pattern,
     table,
     words,
 )
@@ -32,28 +33,13 @@ if TYPE_CHECKING:
 Alternatives = tuple[Alternative, ...]
 DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial", "sample_and_log_prob"})
 MAXIMA = frozenset({"argmax", "mode"})
-_NOT_A_POLICY = re.compile(
-    r"buffer|memory|replay|sampler|storage|dataset|rollout|random$|^rng|_rng|prior|level|task|goal|noise|queue|loader",
-    re.IGNORECASE,
-)
-SHAPING = re.compile(
-    r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
-    r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|"
-    r"rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose|^split$|^chunk$|^unbind$|^narrow$|softmax$|"
-    r"^copy$|^tolist$|^astype$|^dict$|^zip$|enumerate|^one_hot$|block_until_ready|^get$|^put$",
-    re.IGNORECASE,
-)
+_NOT_A_POLICY = pattern("not_a_policy")
+SHAPING = pattern("shaping")
 _FIRST_ARGUMENT = words("first_argument")
 _OBJECT_MAKERS = words("object_makers")
 _SETTINGS_PARSERS = words("settings_parsers")
-_ENVIRONMENT_WORD = re.compile(
-    r"env|wrap|vec|monitor|normali|stack|transform|record|extract|clip|viewer|resize|gray|limit",
-    re.IGNORECASE,
-)
-_ENVIRONMENT_MAKER = re.compile(
-    r"(Env|Environment)$|suite\.load$|(env|gym|craft|brax|retro|atari|mujoco|dmc|grid)\w*(\.\w+)*\.(make|make_env|"
-    r"create|get_environment|load|make_vec|make_craftax_env_from_name|make_env_from_name)$",
-)
+_ENVIRONMENT_WORD = pattern("environment_word")
+_ENVIRONMENT_MAKER = pattern("environment_maker")
 _NOISE_WORD = re.compile(r"gumbel|rand|uniform|normal$|noise|thompson", re.IGNORECASE)
 _CASTS = {"int": int, "float": float, "bool": bool, "str": str}
 

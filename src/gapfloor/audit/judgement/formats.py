@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from gapfloor.audit.scan import ScanResult
 
 SCHEMA = "gapfloor-audit-scan/3"
-_SARIF_RULES = {
-    "implicit-rule": "The action rule of an evaluation is inherited, not set.",
-    "unresolved-rule": "The action rule of an evaluation could not be read from the code.",
-    "inert-flag": "A parameter that chooses the action rule is accepted and never read.",
-    "scan-failed": "The scanner itself failed; nothing follows from the absence of other results.",
-}
 #: More scripts and sites than these are left to --json.
 _MOST_SCRIPTS = 4
 _MOST_SITES = 4
@@ -78,10 +72,14 @@ def as_sarif(result: ScanResult) -> dict[str, Any]:
         found.append(_sarif_result("inert-flag", f"{what} is accepted and never read.", (mark,), mark))
     notes = [{"level": "warning", "message": {"text": text}} for text in result.warnings]
     notes += [{"level": "error", "message": {"text": result.error}}] if result.error else []
+    rules = table("words")["sarif_rules"].items()
     driver = {
         "name": "gapfloor",
         "version": __version__,
-        "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in _SARIF_RULES.items()],
+        "rules": [
+            {"id": name, "shortDescription": {"text": text}}
+            for name, text in table("words")["sarif_rules"].items()
+        ],
     }
     invocation = {"executionSuccessful": not result.error, "toolExecutionNotifications": notes}
     return {
@@ -244,35 +242,9 @@ def precision(name: str) -> tuple[int, int]:
     return int(row["likely right"]), int(row["likely right"]) + int(row["likely wrong"])
 
 
-_MEANINGS: dict[str, dict[object, str]] = {
-    "rule": {
-        "sampled": "Actions are drawn from the policy.",
-        "argmax": "Actions are the best or mean ones of the policy, without a draw.",
-        "epsilon-greedy": "Actions are the best ones, with a random one now and then.",
-        "mixed": "Actions are drawn from the policy, with a random one now and then.",
-        "unresolved": "How actions are chosen could not be decided.",
-    },
-    "provenance": {
-        "explicit-call-site": "The evaluation states it",
-        "config-option": "A setting decides, here at its default",
-        "default-argument": "It is a default that no call overrides",
-        "training-rollout": "The evaluation acts through the call that training uses",
-        "n/a": "No evaluation was found: the returns are those of the training rollouts.",
-    },
-    "evaluates_heldout": {
-        True: "The test levels differ from those of training",
-        False: "The evaluation plays what training plays",
-    },
-    "in_loop": {
-        True: "Weights change while the environment is played: the number averages several policies.",
-        False: "Weights do not change during an evaluation.",
-    },
-}
-
-
 def meanings(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> dict[str, str]:
     """What each answer of a verdict means, with the line that shows who set the rule and the levels that are played."""
-    words = {name: _MEANINGS[name].get(getattr(verdict, name), "") for name in FIELDS}
+    words = {name: table("words")["meanings"][name].get(_yes(getattr(verdict, name)), "") for name in FIELDS}
     found = [one for path in chosen for one in (path.decided_by, path.chosen_by, path.step) if one]
     levels = {path.levels for path in chosen if path.levels}
     if verdict.provenance == "n/a":

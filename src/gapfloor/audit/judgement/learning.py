@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter import classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import may_enter
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import words
+from gapfloor.audit.interpreter.facts import pattern, words
 from gapfloor.audit.interpreter.reaching_definitions import conditions, loops_around, never_runs, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
@@ -28,45 +28,26 @@ from gapfloor.audit.reading.index import (
     own_nodes,
 )
 
-EVALUATING = re.compile(
-    r"eval|test(?!_?worker)|valid(?!_act)|perform|score|assess|benchmark|holdout|held|inference",
-    re.IGNORECASE,
-)
-TRAINING = re.compile(
-    r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)|gather|learn", re.IGNORECASE
-)
+EVALUATING = pattern("evaluating")
+TRAINING = pattern("training")
 _OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
 _DIRECT = words("updating")
 _LEARNS = re.compile(r"update|train|learn|optimi[sz]e|^fit$|backward|improve|gradient", re.IGNORECASE)
 #: Objects with a method `update` that has nothing to do with weights.
-_NO_LEARNER = re.compile(
-    r"bar$|progress|tqdm|config|hash|kwargs|dict|info|log|meter|stats|metric|rms|counter|wandb|writer|normali",
-    re.IGNORECASE,
-)
+_NO_LEARNER = pattern("no_learner")
 #: Functions that call what they are given.
 _CONTROL = words("control")
 _LOADING = words("loading")
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 _STORING = words("storing")
-_MEMORY = re.compile(
-    r"buffer|memory|replay|storage|rollouts?$|trajector|transitions|batch|^episode$|^data$|dataset",
-    re.IGNORECASE,
-)
+_MEMORY = pattern("memory")
 _SEEN = re.compile(r"(^|_)(obs|obss|observations?|states?|s|next_state|s_lst|s_list)(_|$|\d)", re.IGNORECASE)
 _DONE = re.compile(r"(^|_)(acts?|actions?|a|a_lst|a_list|log_?probs?|logps?)(_|$|\d)", re.IGNORECASE)
-_FLAGS = re.compile(
-    r"^(is_?)?(eval(_mode)?|evaluat\w*|test|testing|test_mode|deterministic|greedy)$", re.IGNORECASE
-)
+_FLAGS = pattern("flags")
 _OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
 _RESETS = words("resetting")
-_KEEPING = re.compile(
-    r"append|extend|add|mean|average|sum|std|median|print|log|write|scalar|record|info|dump|update|store|push|put|insert|"
-    r"array|stack|concat|save|report|scan|loop|evaluate",
-    re.IGNORECASE,
-)
-_RETURN = re.compile(
-    r"reward|return|score|^rews?$|^rets?$|^r$|^ep_?r|success|fitness|result|metric|episode_info|^infos?$"
-)
+_KEEPING = pattern("keeping")
+_RETURN = pattern("return")
 
 
 @dataclass

@@ -12,24 +12,15 @@ from dataclasses import dataclass
 from gapfloor.audit.interpreter import classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import argument, keyword_bindings
-from gapfloor.audit.interpreter.facts import find_environment
+from gapfloor.audit.interpreter.facts import find_environment, pattern
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import arguments_of, last_name, names_in, own_nodes, plain_names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
-INCIDENTAL = re.compile(
-    r"seed|render|rank|device|log|num_envs|n_envs|num_processes|num_workers|gamma|visual|video|record|monitor|verbose|"
-    r"worker|index|save|path|dir$|directory|realtime|real_time|async|context|port|reward|norm|clip|stack|skip|gray|size|"
-    r"allow_early|life|capture|run_name|max_episode|time_limit|wrapper|ret$|ob$|writer|env_num|nproc|^idx$|scale|"
-    r"parallel|num_env|^n$|threads|batch|sticky|frame|kwargs|obs|repeat|noop|use_|is_",
-    re.IGNORECASE,
-)
-_SPLIT = re.compile(
-    r"split|^mode$|train|test|eval|valid|held|phase|dataset|partition|tasks?$|levels?$|level_set|fold|distribution",
-    re.IGNORECASE,
-)
+INCIDENTAL = pattern("incidental")
+_SPLIT = pattern("split")
 _FACTORY = re.compile(r"(make|create|build|get|init|load)\w*env|env\w*(fn|factory)", re.IGNORECASE)
 
 

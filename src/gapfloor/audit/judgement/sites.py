@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gapfloor.audit.interpreter import calls, classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import Fact, facts, find_loops
+from gapfloor.audit.interpreter.facts import Fact, facts, find_loops, pattern
 from gapfloor.audit.interpreter.reaching_definitions import never_runs
 from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import (
@@ -28,11 +28,7 @@ from gapfloor.audit.reading.index import (
 MOST_CHAINS = 40
 MOST_EXPANSIONS = 300
 DEEPEST_CHAIN = 9
-_NOT_AN_ENVIRONMENT = re.compile(
-    r"optim|sched|scaler|profil|prof$|bar$|physics|sim$|^sim_|solver|logger|writer|timer|opt$|^opt_|lr_|model$|"
-    r"policy|agent|learner|net$|network|^super$|^ts$|buffer|counter|progress|^plt$|^viewer",
-    re.IGNORECASE,
-)
+_NOT_AN_ENVIRONMENT = pattern("not_an_environment")
 _ENVIRONMENT_NAME = re.compile(r"env|game|world|task|maze|^e$|simulator|arena", re.IGNORECASE)
 _TEST_LIBRARIES = frozenset({"absl.testing.absltest", "unittest", "unittest.TestCase", "pytest"})
 _VENDORED = re.compile(r"(^|/)(third_?party|vendor|site-packages|node_modules|external|submodules)/")

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gapfloor.audit.interpreter.facts import pattern
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.learning import EVALUATING
 from gapfloor.audit.judgement.paths import Judged
@@ -131,12 +132,7 @@ def _speaks_for_policy(path: EvaluationPath) -> bool:
     return path.agent == "policy-gradient" or (path.agent is None and path.rule != "unresolved")
 
 
-_LEVELS = re.compile(
-    r"num_levels|start_level|held_?out|unseen|generali[sz]|(train|test|eval|valid)\w*_(levels?|tasks?|seeds|maps?|mazes?|"
-    r"worlds?|mode|split|scenes?|goals?|variants?|domain|env_?names?|env_?ids?|envs_list)|^split$|_ood|ood_|meta_?(train|test)|"
-    r"num_(train|test|eval)_|n_(train|test|eval)_tasks|(test|eval)_env_?(name|id)|curriculum|level_sampler",
-    re.IGNORECASE,
-)
+_LEVELS = pattern("levels")
 
 
 def speaks_of_levels(index: Index) -> bool:
