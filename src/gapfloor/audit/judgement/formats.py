@@ -76,10 +76,7 @@ def as_sarif(result: ScanResult) -> dict[str, Any]:
     driver = {
         "name": "gapfloor",
         "version": __version__,
-        "rules": [
-            {"id": name, "shortDescription": {"text": text}}
-            for name, text in table("words")["sarif_rules"].items()
-        ],
+        "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in rules],
     }
     invocation = {"executionSuccessful": not result.error, "toolExecutionNotifications": notes}
     return {
