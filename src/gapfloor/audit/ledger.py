@@ -11,6 +11,7 @@ read from git objects at the pinned commit, so the state of a work tree does not
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -198,22 +199,16 @@ def compare_entries(entries: tuple[RegistryEntry, ...]) -> str:
             words[entry.in_loop], f"{len(entry.evidence)} lines at {entry.commit[:12]}",
         )  # fmt: skip
         lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
+    rules = Counter(entry.rule for entry in entries).most_common()
     implicit = [entry for entry in entries if entry.provenance in ("default-argument", "training-rollout")]
     lines += [
         "",
-        f"{len(entries)} repositories: {escape_markdown(_counts([entry.rule for entry in entries]))}. "
+        f"{len(entries)} repositories: {escape_markdown(', '.join(f'{n} {rule}' for rule, n in rules))}. "
         f"The rule is inherited, not stated, in {len(implicit)} of them; "
         f"{sum(entry.in_loop is True for entry in entries)} report in-loop returns; "
         f"{sum(entry.evaluates_heldout is True for entry in entries)} evaluate on held-out levels.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _counts(values: list[str]) -> str:
-    return ", ".join(
-        f"{values.count(value)} {value}"
-        for value in sorted(set(values), key=lambda item: -values.count(item))
-    )
 
 
 @dataclass(frozen=True)

@@ -29,14 +29,6 @@ SHAPES = frozenset({"shape", "size", "ndim", "dtype", "device", "dim", "numel"})
 _CENTRES = frozenset({"mean", "mode", "loc"})
 
 
-def evaluate_attribute(node: ast.Attribute, frame: Frame) -> Alternatives:
-    """The alternatives of `object.name`."""
-    found: list[Alternative] = []
-    for item in frame.evaluate(node.value):
-        found.extend(one.after(item) for one in attribute(item, node.attr, node, frame))
-    return tuple(found)
-
-
 def attribute(item: Alternative, name: str, node: ast.AST, frame: Frame) -> Alternatives:
     """The alternatives of `item.name`."""
     value = item.value

@@ -102,8 +102,8 @@ class Evaluator:
             return found
         kept: dict[object, Alternative] = {}
         for item in found:
-            if not item.is_contradictory:
-                met = frozenset((id(guard.test), id(guard.frame), guard.holds) for guard in item.guards)
+            met = frozenset((id(guard.test), id(guard.frame), guard.holds) for guard in item.guards)
+            if not any((test, frame, not holds) in met for test, frame, holds in met):
                 kept.setdefault((v.identity(item.value), item.origin, met, bool(item.doubts)), item)
         if len(kept) > MOST_ALTERNATIVES:
             likely = sorted(kept.values(), key=lambda item: item.is_unlikely)[:MOST_ALTERNATIVES]
@@ -126,7 +126,11 @@ class Evaluator:
             case ast.Name():
                 return self.name_at(node.id, node, frame)
             case ast.Attribute():
-                return attributes.evaluate_attribute(node, frame)
+                found = (
+                    (item, attributes.attribute(item, node.attr, node, frame))
+                    for item in frame.evaluate(node.value)
+                )
+                return tuple(one.after(item) for item, inner in found for one in inner)
             case ast.Call():
                 return calls.evaluate_call(node, frame)
             case ast.IfExp():
@@ -280,23 +284,20 @@ class Evaluator:
 
     def dotted(self, dotted: str, importer: ModuleInfo) -> tuple[Alternative, ...]:
         """What an import path means in the file `importer`: something of the repository, or external."""
+        found: list[Alternative] = []
+        for changed, statement in self.index.replaced.get(dotted, ()):
+            mark = Mark(changed.path, statement.lineno, f"{dotted} is replaced here")
+            function = changed.functions.get(changed.scope_of(statement))
+            frame = Frame(self, changed, function) if function else changed.frame
+            found.extend(item.noting(mark) for item in frame.evaluate(statement.value))
         if dotted in self.index.replaced:
-            return self._replaced(dotted)
+            return tuple(found)
         module = self.index.find_module(dotted, importer)
         if module is not None:
             return (Alternative(v.Module(module)),)
         head, _, tail = dotted.rpartition(".")
         parent = self.index.find_module(head, importer) if head else None
         return self.global_name(parent, tail) if parent is not None else (Alternative(v.External(dotted)),)
-
-    def _replaced(self, dotted: str) -> tuple[Alternative, ...]:
-        found: list[Alternative] = []
-        for module, statement in self.index.replaced[dotted]:
-            mark = Mark(module.path, statement.lineno, f"{dotted} is replaced here")
-            function = module.functions.get(module.scope_of(statement))
-            frame = Frame(self, module, function) if function else module.frame
-            found.extend(item.noting(mark) for item in frame.evaluate(statement.value))
-        return tuple(found)
 
 
 def parameters(node: ast.AST) -> list[ast.arg]:

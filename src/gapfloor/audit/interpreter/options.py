@@ -29,7 +29,7 @@ class OptionEntry:
 
     @property
     def has_default(self) -> bool:
-        """Whether the text states a value."""
+        """Whether a value is stated."""
         return self.default is not MISSING
 
 

@@ -309,12 +309,6 @@ class Alternative:
         return replace(self, guards=(*fresh, *self.guards)) if fresh else self
 
     @property
-    def is_contradictory(self) -> bool:
-        """Whether two of its conditions exclude each other."""
-        known = {(id(guard.test), id(guard.frame)): guard.holds for guard in self.guards}
-        return any(known[id(guard.test), id(guard.frame)] != guard.holds for guard in self.guards)
-
-    @property
     def is_unlikely(self) -> bool:
         """Whether a condition of it does not hold, settings at their defaults."""
         return any(guard.is_unlikely for guard in self.guards)

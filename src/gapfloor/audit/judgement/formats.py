@@ -209,11 +209,7 @@ def _quoted(mark: Mark | None, texts: Texts) -> str:
     text = texts.get(mark.file, ())
     line = text[mark.line - 1].strip() if 0 < mark.line <= len(text) else ""
     line = line if len(line) <= 90 else line[:87] + "..."
-    return _place(mark) + (f" {markdown_code(line)}" if line else "")
-
-
-def _place(mark: Mark) -> str:
-    return markdown_code(f"{mark.file}:{mark.line}")
+    return markdown_code(f"{mark.file}:{mark.line}") + (f" {markdown_code(line)}" if line else "")
 
 
 def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str]:

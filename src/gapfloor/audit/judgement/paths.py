@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import Fact, find_actor, words
 from gapfloor.audit.interpreter.library import by_fact, flagged
-from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
+from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.judgement.learning import Role, Updates, decide_role, given_flags
 from gapfloor.audit.judgement.levels import NOT_MADE, PlayedLevels, chosen_levels, differ, is_draw, level_sets
 from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
@@ -120,18 +120,14 @@ class PathFinder:
                     continue
                 frame = info.module.frame.enter(method, None, Alternative(v.Instance(info)))
                 mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
-                handed = self._handed_on(method, frame)
+                # What its `action` gives back, or its `step` hands to the inner environment.
+                steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
+                handed = [item for one in steps for item in frame.evaluate(one.args[0])]
+                handed = [*frame.returns()] if method.name == "action" else handed
                 found += tuple(
                     one.noting(mark) for one in handed if isinstance(one.value, v.Action | v.Noise)
                 )
         return found
-
-    def _handed_on(self, method: FunctionInfo, frame: Frame) -> list[Alternative]:
-        """What a wrapper's `action` gives back, or its `step` hands to the inner environment."""
-        if method.name == "action":
-            return [*frame.returns()]
-        steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
-        return [item for one in steps for item in frame.evaluate(one.args[0])]
 
     def paths(self, plays: Iterable[Play]) -> tuple[list[EvaluationPath], list[Judged]]:
         """The evaluation paths of a repository, and its training rollouts."""

@@ -106,7 +106,12 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     if "random" in rules and len(rules) > 1:
         return _with_exploration(chosen, rules - {"random"}, base)
     if len(rules) > 1:
-        return _several(chosen, base)
+        # Where only an unknown setting chooses between them, the setting is named.
+        said = [guard.frame.truth(guard.test) for item in chosen for guard in item.item.guards]
+        marks = dict.fromkeys(
+            mark for known, used in said if known is None for one in used for mark in one.marks
+        )
+        return replace(base, marks=(*base.marks, *marks), candidates=_names(chosen))
     rule = rules.pop()
     assert rule is not None
     if rule in ("noisy", "unresolved"):
@@ -156,13 +161,6 @@ def _cause(value: v.Value) -> str:
     if isinstance(value, v.Unknown):
         return "" if value.is_neutral else value.text
     return f"{value.name}()" if isinstance(value, v.ExternalObject | v.External) else ""
-
-
-def _several(chosen: list[_Judged], base: RuleFinding) -> RuleFinding:
-    """Alternatives that disagree: where only an unknown setting chooses between them, the setting is named."""
-    said = [guard.frame.truth(guard.test) for item in chosen for guard in item.item.guards]
-    marks = dict.fromkeys(mark for known, used in said if known is None for one in used for mark in one.marks)
-    return replace(base, marks=(*base.marks, *marks), candidates=_names(chosen))
 
 
 def _flat(alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:

@@ -229,10 +229,12 @@ class SiteFinder:
             if not entered:
                 return
             frames = entered[:4]
+        # A framework calls what is decorated: sacred, hydra, click.
+        is_reached = first is None or module.is_script or bool(getattr(first.node, "decorator_list", ()))
         for frame in frames:
             if never_runs(frame, site.call):
                 continue
-            play = self._at(site, frame, module.path, _is_reached(module, first, chain))
+            play = self._at(site, frame, module.path, is_reached)
             if play is not None:
                 yield play
 
@@ -360,15 +362,6 @@ def _function_of(module: ModuleInfo, node: ast.AST) -> FunctionInfo | None:
     while isinstance(scope, ast.ClassDef):
         scope = module.scope_of(scope)
     return module.functions.get(scope)
-
-
-def _is_reached(
-    module: ModuleInfo, first: FunctionInfo | None, chain: list[tuple[_Place, FunctionInfo]]
-) -> bool:
-    if first is None or module.is_script:
-        return True
-    # A framework calls what is decorated: sacred, hydra, click.
-    return not isinstance(first.node, ast.Lambda) and bool(first.node.decorator_list)
 
 
 def _action_argument(call: ast.Call) -> ast.expr:

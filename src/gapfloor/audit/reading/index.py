@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -274,23 +274,19 @@ def kept_on_node(function: Callable[[Node], Said]) -> Callable[[Node], Said]:
 @kept_on_node
 def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a scope in the order of the text, without the bodies of functions and classes inside it."""
-    return tuple(_walk_own(scope))
+    found: list[ast.AST] = []
+    stack = child_nodes(scope)[::-1]
+    while stack:
+        found.append(stack.pop())
+        if not isinstance(found[-1], ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            stack.extend(reversed(child_nodes(found[-1])))
+    return tuple(found)
 
 
 @kept_on_node
 def plain_names_in(node: ast.AST) -> frozenset[str]:
     """Every plain name inside `node`, without the names of attributes."""
     return frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
-
-
-def _walk_own(scope: ast.AST) -> Iterator[ast.AST]:
-    stack: list[ast.AST] = child_nodes(scope)[::-1]
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        stack.extend(reversed(child_nodes(node)))
 
 
 def build_index(sources: Sources) -> Index:
