@@ -126,11 +126,10 @@ class Evaluator:
             case ast.Name():
                 return self.name_at(node.id, node, frame)
             case ast.Attribute():
-                found = (
-                    (item, attributes.attribute(item, node.attr, node, frame))
-                    for item in frame.evaluate(node.value)
+                held, name = frame.evaluate(node.value), node.attr
+                return tuple(
+                    one.after(item) for item in held for one in attributes.attribute(item, name, node, frame)
                 )
-                return tuple(one.after(item) for item, inner in found for one in inner)
             case ast.Call():
                 return calls.evaluate_call(node, frame)
             case ast.IfExp():
