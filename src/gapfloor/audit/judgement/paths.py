@@ -185,6 +185,7 @@ class PathFinder:
             # Two guesses at once, what is played for and how it acts, were often wrong.
             provenance = "unresolved"
         is_pooled = _is_pooled(play) or role.reloads
+        called = [frame.function for frame in play.frame.chain() if frame.function is not None]
         answers: dict[str, object] = {
             "evaluates_heldout": heldout,
             "rule": None if not finding.is_answered else finding.rule,
@@ -219,7 +220,8 @@ class PathFinder:
             doubts=tuple(sorted(doubts)),
             grades=grades,
             has_training=bool(rollouts),
-            functions=tuple(one.function.name for one in play.frame.chain() if one.function is not None),
+            functions=tuple(one.name for one in called),
+            inert_flags=tuple(dict.fromkeys(text for one in called for text in inert_parameters(one))),
             is_reached=play.is_reached,
             score=role.score,
             reports=role.reports,
@@ -384,6 +386,7 @@ def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
         found[key] = replace(
             older,
             evidence=tuple(dict.fromkeys((*older.evidence, *path.evidence))),
+            inert_flags=tuple(dict.fromkeys((*older.inert_flags, *path.inert_flags))),
             doubts=tuple(dict.fromkeys((*older.doubts, *path.doubts))),
             grades=grades,
             score=max(older.score, path.score),

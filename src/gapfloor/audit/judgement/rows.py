@@ -21,7 +21,7 @@ COLUMNS = {
     "rule": "rule", "provenance": "provenance", "in_loop": "in-loop", "evaluates_heldout": "held out",
     "grades": "level of evidence", "levels": "levels", "constructor": "environment",
     "training_levels": "training levels", "training_constructor": "training environment",
-    "agent": "agent", "candidates": "candidates", "doubts": "assumed",
+    "agent": "agent", "inert_flags": "inert flags", "candidates": "candidates", "doubts": "assumed",
     "evidence": "evidence",
     "is_demonstration": "demonstration", "is_reached": "reached by a script",
 }  # fmt: skip
@@ -59,6 +59,7 @@ class EvaluationPath:
     training_constructor: str | None = None
     agent: str | None = None
     """value-based or policy-gradient, where that is known."""
+    inert_flags: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     """What the action may be, where the rule is open."""
     evidence: tuple[Mark, ...] = ()
