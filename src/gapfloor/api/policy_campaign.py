@@ -6,7 +6,6 @@ action classes are found where a rule or the probe reads them, and one campaign 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import showing
-from gapfloor.calibration.class_measurement import classes_for
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.registry import check_cloning, check_seed
 from gapfloor.errors import UsageError
@@ -98,7 +96,6 @@ def play_policies(
                     rules=tuple(rules),
                     references=tuple(references),
                     probe=ProbeSettings(states=probe) if probe else None,
-                    classes=functools.partial(classes_for, store.root),
                     **inference,
                 )
             )

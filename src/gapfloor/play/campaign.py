@@ -7,19 +7,21 @@ and scans the store once; `Campaign.play` plays what is missing.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from gapfloor.actions.partition import Partition
+from gapfloor.calibration.class_measurement import classes_for
+from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.conflicts import refuse_conflicts
-from gapfloor.play.group import CellGroup, CellProbe, group_of
+from gapfloor.play.group import CellGroup, group_of
 from gapfloor.play.outcome import is_complete
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
 from gapfloor.play.references import (
@@ -36,9 +38,6 @@ from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.store import Store, StoredCell, labelled_episodes
 from gapfloor.rules import Rule, rule_kind
 
-#: Finds the classes of a game's actions, measuring them where the store has none.
-FindClasses = Callable[[EngineSpec], Partition | None]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -49,10 +48,8 @@ class Request:
     candidates: tuple[Candidate, ...] = ()
     rules: tuple[Rule, ...] = ()
     references: tuple[str, ...] = (UNIFORM,)
-    probe: CellProbe | None = None
+    probe: ProbeSettings | None = None
     """What observes the cells of rules that draw."""
-    classes: FindClasses | None = None
-    """Where the action classes come from that a rule or the probe reads."""
     batch: int = INFERENCE_BATCH
     device: str = "cpu"
     backend: str | None = None
@@ -98,12 +95,12 @@ class Campaign:
     @property
     def cells(self) -> tuple[CellSpec, ...]:
         """Every wanted cell that is known: references, runs, and the trials of constant actions."""
-        return tuple(_cells([*self._groups(), *self._chosen]))
+        return tuple(_cells(self._groups()))
 
     @property
     def missing(self) -> tuple[CellSpec, ...]:
         """The wanted cells that must still be played."""
-        return tuple(_cells(self._narrow([*self._groups(), *self._chosen])))
+        return tuple(_cells(self._narrow(self._groups())))
 
     @property
     def run_cells(self) -> tuple[CellSpec, ...]:
@@ -136,8 +133,9 @@ class Campaign:
         self._chosen = [
             best_constant(game.trials, self.protocol, self.store) for game in self.games if game.trials
         ]
-        refuse_conflicts(self.stored, list(_cells(self._chosen)), root=self.store.root)
-        self._play(self._chosen, workers)
+        if self._chosen:
+            refuse_conflicts(self.stored, list(_cells(self._chosen)), root=self.store.root)
+            self._play(self._chosen, workers)
 
     def _play(self, groups: Sequence[CellGroup], workers: CellWorkers) -> None:
         wanted = self._narrow(groups)
@@ -148,7 +146,9 @@ class Campaign:
         self._whole.update(cell.file_name for cell in _cells(wanted))
 
     def _groups(self) -> list[CellGroup]:
-        return [group for game in self.games for group in (*game.references, *game.runs, *game.trials)]
+        """All groups that are known, the chosen constant actions last."""
+        groups = [group for game in self.games for group in (*game.references, *game.runs, *game.trials)]
+        return [*groups, *self._chosen]
 
     def _narrow(self, groups: Sequence[CellGroup]) -> list[CellGroup]:
         """The groups with only those cells that must still be played, each once."""
@@ -175,72 +175,58 @@ def plan_campaign(
     a running study, which has prepared it: other processes, perhaps on other machines, are writing to it now, and their
     unfinished files must be left alone.
     """
-    references = [_reference_groups(request) for request in requests]
-    store.refuse_file()
-    games = tuple(
-        GameCells(_run_groups(request), *groups) for request, groups in zip(requests, references, strict=True)
-    )
-    stored = tuple(store.cells() if stored is None else stored)
-    found = {cell.path.stem: cell for cell in stored}
-    unusual = [
-        note
-        for request in requests
-        for candidate in request.candidates
-        for note in candidate.notes(request.rules)
+    references = [
+        reference_groups(
+            each.references, protocol=each.protocol, engine=each.engine, batch=each.batch, device=each.device,
+            backend=each.backend,
+        )
+        for each in requests
+    ]  # fmt: skip
+    trials = [
+        trial_constants(each.protocol, each.engine) if BEST_CONSTANT in each.references else []
+        for each in requests
     ]
+    store.refuse_file()
+    runs = [_run_groups(request, store) for request in requests]
+    games = tuple(GameCells(*map(tuple, groups)) for groups in zip(runs, references, trials, strict=True))
+    stored = tuple(store.cells() if stored is None else stored)
+    notes = [note for each in requests for one in each.candidates for note in one.notes(each.rules)]
     campaign = Campaign(
-        store, games, requests[0].protocol, stored, tuple(dict.fromkeys(unusual)), is_prepared=is_prepared
+        store, games, requests[0].protocol, stored, tuple(dict.fromkeys(notes)), is_prepared=is_prepared
     )
-    campaign._whole = set(found) - _incomplete(games, found)
+    records = {cell.path.stem: cell.manifest.record for cell in stored}
+    # A stored cell of a run whose record lacks what is asked for now is played again: the episodes are the same.
+    campaign._whole = set(records) - {
+        cell.file_name
+        for group in itertools.chain(*runs)
+        for cell in group.cells
+        if cell.file_name in records
+        and not is_complete(
+            records[cell.file_name],
+            rule_kind(cell.rule),
+            probe_states=group.probe.states if group.probe else 0,
+        )
+    }
     damaged = {path.stem for path in store.damaged}
     campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)
     refuse_conflicts(stored, [*campaign.run_cells, *campaign.reference_cells], root=store.root)
     return campaign
 
 
-def _reference_groups(request: Request) -> tuple[tuple[CellGroup, ...], tuple[CellGroup, ...]]:
-    """The references of a request, and the trials of its best constant action."""
-    groups = reference_groups(
-        request.references, protocol=request.protocol, engine=request.engine, batch=request.batch,
-        device=request.device, backend=request.backend,
-    )  # fmt: skip
-    trials = []
-    if BEST_CONSTANT in request.references:
-        trials = trial_constants(request.protocol, request.engine)
-    return tuple(groups), tuple(trials)
-
-
-def _run_groups(request: Request) -> tuple[CellGroup, ...]:
+def _run_groups(request: Request, store: Store) -> list[CellGroup]:
     """One group per candidate, under rules that know the game's action classes."""
     partition, probe = None, request.probe
-    if request.classes is not None and (probe or any(rule.needs_classes for rule in request.rules)):
-        partition = request.classes(request.engine)
-    if probe is not None and partition is not None:
-        probe = probe.with_classes(partition.labels)
+    if probe or any(rule.needs_classes for rule in request.rules):
+        partition = classes_for(store.root, request.engine)
+        probe = probe and replace(probe, classes=partition.labels)
     rules = [rule.bind(partition) for rule in request.rules]
-    return tuple(
+    return [
         group_of(candidate, request.protocol, request.engine, rules, probe=probe)
         for candidate in request.candidates
-    )
+    ]
 
 
-def _incomplete(games: Sequence[GameCells], found: Mapping[str, StoredCell]) -> set[str]:
-    """Stored cells of runs whose record lacks what is asked for now: the same episodes are played again."""
-    return {
-        cell.file_name
-        for game in games
-        for group in game.runs
-        for cell in group.cells
-        if cell.file_name in found
-        and not is_complete(
-            found[cell.file_name].manifest.record,
-            rule_kind(cell.rule),
-            probe_states=group.probe.states if group.probe else 0,
-        )
-    }
-
-
-def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
+def _cells(groups: Iterable[CellGroup]) -> Iterator[CellSpec]:
     return (cell for group in groups for cell in group.cells)
 
 
@@ -271,12 +257,15 @@ def read_sample(
     mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
     stored = [store.cell(cell.file_name) for cell in mine]
     episodes = labelled_episodes(stored, labels=(), columns=("episode_return", "level_seed"))
-    records = [each.manifest.record for each in stored]
-    raw = [
-        math.nan if (entropy := record.get("entropy_raw")) is None else float(entropy) for record in records
-    ]
-    played = [_entropy_played(*each) for each in zip(mine, records, raw, strict=True)]
-    total = np.sum([record.get("action_counts") or [0] for record in records], axis=0)
+    raw, played, total = [], [], np.zeros(1)
+    for cell, each in zip(mine, stored, strict=True):
+        record, kind = each.manifest.record, None if cell.run.reference else rule_kind(cell.rule)
+        raw.append(_number(record.get("entropy_raw")))
+        if kind is None or kind.changes_distribution:
+            played.append(_number(None if kind is None else record.get("entropy_played")))
+        else:
+            played.append(0.0 if kind.is_deterministic else raw[-1])
+        total = total + np.array(record.get("action_counts") or [0])
     return EpisodeSample(
         returns=episodes.column("episode_return").to_numpy(),
         levels=episodes.column("level_seed").to_numpy(),
@@ -286,11 +275,5 @@ def read_sample(
     )
 
 
-def _entropy_played(cell: CellSpec, record: Mapping[str, Any], raw: float) -> float:
-    if cell.run.reference:
-        return math.nan
-    rule = rule_kind(cell.rule)
-    if rule.changes_distribution:
-        found = record.get("entropy_played")
-        return math.nan if found is None else float(found)
-    return 0.0 if rule.is_deterministic else raw
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)

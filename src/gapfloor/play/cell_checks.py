@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError
 from gapfloor.levels import LevelSet
 from gapfloor.play.cell import CellSpec, design_from
-from gapfloor.play.group import CellGroup, CellProbe, finished_record, play_group
+from gapfloor.play.group import CellGroup, finished_record, play_group
 from gapfloor.play.player import CellPlay
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import StoredCell, read_episodes
@@ -58,7 +59,7 @@ def _problems(cell: StoredCell) -> Iterator[str]:
 
 
 def play_record(
-    spec: CellSpec, source: PolicySource | None, *, probe: CellProbe | None
+    spec: CellSpec, source: PolicySource | None, *, probe: ProbeSettings | None
 ) -> tuple[CellPlay, dict[str, Any]]:
     """The whole cell played again, and the record that its episodes give."""
     group = CellGroup(spec.engine, (spec,), source, probe)
