@@ -18,7 +18,7 @@ from gapfloor.engines.registry import check_cloning, check_seed
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
-from gapfloor.play.candidate import Candidate, Entrant, load_candidates
+from gapfloor.play.candidate import Entrant, load_candidates
 from gapfloor.play.protocol import PlaySettings, Protocol, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
@@ -87,7 +87,12 @@ def play_policies(
     with _workers_started(entrants, rules, protocol, asked.workers, is_begun=bool(stored)) as are_started:
         for engine, mine in zip(protocol.engines, entrants.values(), strict=True):
             candidates = load_candidates(mine, engine, **inference, recorded=recorded, acts=acts)
-            _refuse_other_backend(candidates, asked.backend)
+            for each in candidates:
+                is_other = asked.backend is not None and each.inference.backend != asked.backend
+                if is_other and not each.source.is_checkpoint:
+                    raise UsageError(
+                        f"The backend {asked.backend} cannot compute {each.source.name}: leave the backend out."
+                    )
             requests.append(
                 Request(
                     engine=engine,
@@ -119,13 +124,3 @@ def _workers_started(
         return nullcontext(False)
     episodes = protocol.n_episodes * len(rules) * len(policies)
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)
-
-
-def _refuse_other_backend(candidates: Sequence[Candidate], backend: str | None) -> None:
-    """Refuse a network of another library that the named backend cannot compute."""
-    for candidate in candidates:
-        is_other = backend is not None and candidate.inference.backend != backend
-        if is_other and not candidate.source.is_checkpoint:
-            raise UsageError(
-                f"The backend {backend} cannot compute {candidate.source.name}: leave the backend out."
-            )

@@ -236,7 +236,17 @@ def load_candidates(
         )
         candidate = replace(candidate, run=run)
         for other in found:
-            _refuse_copy(candidate, other)
+            names = f"{other.source.name} and {candidate.source.name}"
+            if candidate.fingerprint == other.fingerprint:
+                raise UsageError(
+                    f"{names} have exactly the same content: copies of one checkpoint count as one run, so name only "
+                    "one of them."
+                )
+            if candidate.run == other.run:
+                raise UsageError(
+                    f"{names} would both be filed as {candidate.run.name}: give them other names with --agents or "
+                    "--seeds."
+                )
         found.append(candidate)
     return tuple(found)
 
@@ -247,16 +257,3 @@ def policy_source(policy: Any, *, device: str, backend: str | None = None, numbe
         return PolicySource.named(policy, device=device, backend=backend).fetched()
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number}"
     return PolicySource(str(name), given=policy, backend=backend)
-
-
-def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
-    names = f"{other.source.name} and {candidate.source.name}"
-    if candidate.fingerprint == other.fingerprint:
-        raise UsageError(
-            f"{names} have exactly the same content: copies of one checkpoint count as one run, so name only one of "
-            "them."
-        )
-    if candidate.run == other.run:
-        raise UsageError(
-            f"{names} would both be filed as {candidate.run.name}: give them other names with --agents or --seeds."
-        )

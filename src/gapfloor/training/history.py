@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gapfloor.errors import UsageError
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.records.run_log import read_run_log
+from gapfloor.records.schema import read_run_log
 from gapfloor.statistics.conventions import NAN
 from gapfloor.training.checkpoint import read_header
 

@@ -1,8 +1,8 @@
 """A cell's record computed again, with everything that its observer measured."""
 
 import gapfloor
+from gapfloor.api.verify import play_record, record_differences
 from gapfloor.calibration.probe import ProbeSettings
-from gapfloor.play.cell_checks import play_record, record_differences
 from gapfloor.play.replay import spec_of
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
