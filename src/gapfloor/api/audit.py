@@ -78,7 +78,13 @@ def audit_scan(
             _write(Path(out), failed_scan(str(target), error))
         raise
     if require_explicit:
-        result = replace(result, failure=_not_explicit(result))
+        fresh, failure = result.unstated(), ""
+        if not result.paths:
+            failure = "No evaluation path was found, so no rule is stated. Scan the folder that holds the evaluation script."
+        elif fresh:
+            remedy = "Pass the rule at the evaluation call, or make it an option."
+            failure = f"{formats.describe_unstated(fresh)} {remedy}"
+        result = replace(result, failure=failure)
     if out is not None:
         _write(Path(out), result)
     return result
@@ -291,15 +297,6 @@ class Audit:
 
 
 audit = Audit()
-
-
-def _not_explicit(result: ScanResult) -> str:
-    """Why a scan does not show that every rule is stated; empty where it does."""
-    if not result.paths:
-        return "No evaluation path was found, so no rule is stated. Scan the folder that holds the evaluation script."
-    fresh = result.unstated()
-    words = "Pass the rule at the evaluation call, or make it an option."
-    return f"{formats.describe_unstated(fresh)} {words}" if fresh else ""
 
 
 def _write(path: Path, found: ScanResult | TraceResult) -> None:

@@ -84,7 +84,13 @@ def play_policies(
     inference: dict[str, Any] = {"batch": asked.batch, "device": asked.device, "backend": chosen}
     acts = not any(rule.reads_distribution for rule in rules)
     requests = []
-    with _workers_started(entrants, rules, protocol, asked.workers, is_begun=bool(stored)) as are_started:
+    # Worker processes start while policies are loaded here, unless there may be nothing left for them to play.
+    policies = [entrant.policy for mine in entrants.values() for entrant in mine]
+    starting: AbstractContextManager[bool] = nullcontext(False)
+    if policies and not stored and all(isinstance(each, (str, Path, PolicySource)) for each in policies):
+        episodes = protocol.n_episodes * len(rules) * len(policies)
+        starting = started_workers(protocol.engines[0], episodes=episodes, count=asked.workers)
+    with starting as are_started:
         for engine, mine in zip(protocol.engines, entrants.values(), strict=True):
             candidates = load_candidates(mine, engine, **inference, recorded=recorded, acts=acts)
             for each in candidates:
@@ -108,19 +114,3 @@ def play_policies(
     with showing(asked.progress) as shown:
         campaign.play(CellWorkers(asked.workers, shown, are_started))
     return campaign
-
-
-def _workers_started(
-    entrants: Mapping[str, Sequence[Entrant]],
-    rules: Sequence[Rule],
-    protocol: Protocol,
-    workers: int | None,
-    *,
-    is_begun: bool,
-) -> AbstractContextManager[bool]:
-    """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
-    policies = [entrant.policy for mine in entrants.values() for entrant in mine]
-    if is_begun or not policies or not all(isinstance(each, (str, Path, PolicySource)) for each in policies):
-        return nullcontext(False)
-    episodes = protocol.n_episodes * len(rules) * len(policies)
-    return started_workers(protocol.engines[0], episodes=episodes, count=workers)
