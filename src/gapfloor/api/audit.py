@@ -80,7 +80,10 @@ def audit_scan(
     if require_explicit:
         fresh, failure = result.unstated(), ""
         if not result.paths:
-            failure = "No evaluation path was found, so no rule is stated. Scan the folder that holds the evaluation script."
+            failure = (
+                "No evaluation path was found, so no rule is stated. "
+                "Scan the folder that holds the evaluation script."
+            )
         elif fresh:
             remedy = "Pass the rule at the evaluation call, or make it an option."
             failure = f"{formats.describe_unstated(fresh)} {remedy}"

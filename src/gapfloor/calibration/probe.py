@@ -93,8 +93,7 @@ class ProbeObserver:
         return sorted(self._held, reverse=True)
 
     def finish(self) -> dict[str, Any]:
-        probe = self.held()
-        self._held = []
+        probe, self._held = self.held(), []
         if not probe:
             return {"probe_states": 0}
         partitions = state_partitions(

@@ -131,25 +131,14 @@ def _after_floor(measured: Any, values: Values) -> list[Any]:
 
 
 def _after_training(run: Any, values: Values) -> list[Any]:
-    if not run.updates_done_here:
-        return []
     named = ["--game", values["game"], "--rules", "sampled,greedy", "--store", values["store"]]
-    return ["evaluate", run.checkpoint.parent, *named]
+    return ["evaluate", run.checkpoint.parent, *named] if run.updates_done_here else []
 
 
 def _after_analysis(results: Any, values: Values) -> list[Any]:
-    named = ("plan", "rule", "columns", "floor", "step")
-    given = [word for name in named if values[name] for word in (f"--{name}", values[name])]
-    return [
-        "report",
-        values["source"],
-        *given,
-        *(word for each in values["labels"] for word in ("--label", each)),
-    ]
-
-
-def _after_plan(path: Path, values: Values) -> list[Any]:
-    return ["plan", "lock", "PLAN", "--addendum", path] if values["addendum"] else ["plan", "lock", path]
+    named = [(name, values[name]) for name in ("plan", "rule", "columns", "floor", "step") if values[name]]
+    named += [("label", each) for each in values["labels"]]
+    return ["report", values["source"], *(word for name, each in named for word in (f"--{name}", each))]
 
 
 #: What a command is usually followed by.
@@ -158,5 +147,7 @@ _NEXT: dict[str, Callable[[Any, Values], list[Any]]] = {
     "evaluate": lambda result, values: ["report", values["store"]],
     "train": _after_training,
     "analyse": _after_analysis,
-    "plan init": _after_plan,
+    "plan init": lambda path, values: (
+        ["plan", "lock", *(["PLAN", "--addendum"] if values["addendum"] else []), path]
+    ),
 }

@@ -108,10 +108,9 @@ class Candidate:
                 f"{self.run.name} returns one action and no distribution, so it has one rule: {', '.join(dropped)} "
                 "would play the same as greedy and was not played."
             ]
-        greedy_action = self.greedy_action
-        if greedy_action != "mode" and any(str(rule) == "greedy" for rule in rules):
-            return [f"Under the rule greedy, {self.run.name} plays {greedy_action}, which is not the mode."]
-        return []
+        if self.greedy_action == "mode" or not any(str(rule) == "greedy" for rule in rules):
+            return []
+        return [f"Under the rule greedy, {self.run.name} plays {self.greedy_action}, which is not the mode."]
 
 
 def try_policy(

@@ -49,8 +49,7 @@ def check_references(names: Sequence[str]) -> None:
     """Refuse a name that is not a reference, or that is given twice, before anything is played."""
     refuse_repeats("reference", names)
     for name in names:
-        if name != BEST_CONSTANT and not _networks(name):
-            parse_reference(name)
+        recorded_name(name)
 
 
 def needs_network(name: str) -> bool:
@@ -59,7 +58,7 @@ def needs_network(name: str) -> bool:
     >>> needs_network("uniform"), needs_network("best-constant"), needs_network("random-weights:impala:5")
     (False, False, True)
     """
-    return name != BEST_CONSTANT and bool(_networks(name))
+    return bool(_networks(name))
 
 
 def recorded_name(name: str) -> tuple[str, int]:
@@ -97,12 +96,12 @@ def reference_groups(
     that the game does not have and a policy that does not load are refused here, before a store is touched.
     """
     groups: list[CellGroup] = []
-    for name in (name for name in names if name != BEST_CONSTANT):
+    for name in names:
         networks = _networks(name)
         for network in networks:
             source = replace(network.source, device=device, backend=backend)
             groups.append(_network_group(replace(network, source=source), protocol, engine, batch))
-        if not networks:
+        if not networks and name != BEST_CONSTANT:
             reference = parse_reference(name)
             if reference != Uniform():
                 reference.check(action_space_of(engine))
@@ -153,14 +152,9 @@ def _networks(name: str) -> list[_Network]:
                 f"The reference '{name}' needs a number of networks, e.g. {RANDOM_WEIGHTS}:impala:5."
             )
         encoder = encoder or "impala"
+        name = f"{RANDOM_WEIGHTS}:{encoder}"
         return [
-            _Network(
-                f"{RANDOM_WEIGHTS}:{encoder}",
-                PolicySource(f"{RANDOM_WEIGHTS}:{encoder}:{seed}"),
-                "greedy",
-                seed,
-            )
-            for seed in range(1, number + 1)
+            _Network(name, PolicySource(f"{name}:{seed}"), "greedy", seed) for seed in range(1, number + 1)
         ]
     if kind in (BLIND, UPPER):
         if not argument:
