@@ -26,7 +26,7 @@ class CommandEntry:
     names_store: bool = False
     """Whether the function itself has a default store, which the environment can name too."""
     takes_pictures: bool = False
-    """Whether the command knows which games' pictures the engine will need (`gapfloor.cli.pictures`)."""
+    """Whether the command knows which games' pictures the engine will need (`gapfloor.cli.show`)."""
     takes_command: bool = False
     """Whether the argument is a command of the user's, which may have options of its own."""
 

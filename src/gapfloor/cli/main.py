@@ -105,7 +105,7 @@ def cli(traceback: bool) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit; `gapfloor.cli.error_boundary` decides about messages and exit codes."""
-    is_own_process = argv is None  # see `gapfloor.cli.pictures`
+    is_own_process = argv is None  # see `gapfloor.cli.show`
     sys.exit(
         run_guarded(
             lambda: cli.main(args=argv, prog_name="gapfloor", standalone_mode=False, obj=is_own_process)

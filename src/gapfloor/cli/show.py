@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from gapfloor.cli.commands import CommandEntry
 from gapfloor.cli.options import print_json
-from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.say import say
 from gapfloor.errors import CheckFailedError
 from gapfloor.records.store import DEFAULT_STORE
@@ -53,6 +54,27 @@ def call_and_show(
             say(f"Next: {shlex.join(map(str, ('gapfloor', *following)))}")
     if getattr(result, "failure", ""):
         raise CheckFailedError(result.failure)
+
+
+def read_fewer_pictures(
+    *, game: str = "", policies: Sequence[str] = (), references: Sequence[str] = ()
+) -> None:
+    """Have the engine read the pictures of `game` alone, or none where no policy looks at them.
+
+    Pictures are read once per process, so this is only done where the process ends with the command, and where no code
+    of the user could look at another game.
+    """
+    from gapfloor.engines.picture_files import BACKGROUND_FOLDERS, only_look_at
+    from gapfloor.play.references import needs_network
+    from gapfloor.policies.load import PolicySource
+
+    is_own_process = click.get_current_context().find_root().obj is True
+    if not is_own_process or any(map(needs_network, references)):
+        return
+    if not policies:
+        only_look_at(())
+    elif game in BACKGROUND_FOLDERS and all(PolicySource(name).runs_no_code for name in policies):
+        only_look_at([game])
 
 
 def print_result(result: ReadableResult | Path, values: Values, is_wide: bool) -> None:

@@ -28,7 +28,6 @@ from gapfloor.play.references import (
     BEST_CONSTANT,
     UNIFORM,
     best_constant,
-    best_constant_notes,
     reference_groups,
     trial_constants,
 )
@@ -93,11 +92,6 @@ class Campaign:
     """Names of the cells that need not be played."""
 
     @property
-    def cells(self) -> tuple[CellSpec, ...]:
-        """Every wanted cell that is known: references, runs, and the trials of constant actions."""
-        return tuple(_cells(self._groups()))
-
-    @property
     def missing(self) -> tuple[CellSpec, ...]:
         """The wanted cells that must still be played."""
         return tuple(_cells(self._narrow(self._groups())))
@@ -105,7 +99,7 @@ class Campaign:
     @property
     def run_cells(self) -> tuple[CellSpec, ...]:
         """The cells of all candidates."""
-        return tuple(cell for game in self.games for cell in _cells(game.runs))
+        return tuple(_cells(group for game in self.games for group in game.runs))
 
     @property
     def reference_cells(self) -> tuple[CellSpec, ...]:
@@ -115,13 +109,18 @@ class Campaign:
     @property
     def deterministic_rules(self) -> frozenset[str]:
         """The rules of the wanted cells under which an episode is a function of its level."""
-        return frozenset(cell.rule for cell in self.cells if cell.is_deterministic)
+        return frozenset(cell.rule for cell in _cells(self._groups()) if cell.is_deterministic)
 
     @property
     def notes(self) -> list[str]:
         """What a reader should know: cells that were repaired, and which action was chosen."""
         redone = [f"The cell {name} was cut or altered and has been measured again." for name in self.damaged]
-        return [*redone, *best_constant_notes(self.reference_cells), *self.action_notes]
+        chosen = {cell.engine.game: cell.rule.partition(":")[2] for cell in _cells(self._chosen)}
+        constants = [
+            f"The best constant action of {game} on its training levels is {action}."
+            for game, action in chosen.items()
+        ]
+        return [*redone, *constants, *self.action_notes]
 
     def stored_cells(self, cells: Sequence[CellSpec]) -> list[StoredCell]:
         """These cells as the store holds them after play; only manifests are read, the store is not scanned again."""
@@ -208,7 +207,8 @@ def plan_campaign(
         )
     }
     damaged = {path.stem for path in store.damaged}
-    campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)
+    names = [cell.file_name for cell in _cells(campaign._groups())]
+    campaign.damaged = tuple(name for name in names if name in damaged)
     refuse_conflicts(stored, [*campaign.run_cells, *campaign.reference_cells], root=store.root)
     return campaign
 

@@ -178,12 +178,3 @@ def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, ba
     seed = network.seed if network.seed is not None else tried.header.get("seed")
     candidate = replace(tried, run=Run(reference=network.name, seed=seed))
     return group_of(candidate, protocol, engine, [parse_rule(network.rule)])
-
-
-def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:
-    """Which action `best-constant` is, in words."""
-    chosen = {cell.engine.game: cell.rule for cell in cells if cell.run.reference == BEST_CONSTANT}
-    return [
-        f"The best constant action of {game} on its training levels is {rule.partition(':')[2]}."
-        for game, rule in chosen.items()
-    ]
