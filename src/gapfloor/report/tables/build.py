@@ -185,7 +185,7 @@ def _headed(column: Column, words: Words) -> Column:
     spelt = "floor" if rule == "uniform" else rule
     heading = filled(column.title, replace(words, rule=rule), column.tex)
     csv = tuple(name.replace("RULE", spelt).replace("CUT", rule) for name in column.csv)
-    return replace(column, title=heading.plain, tex=heading.tex_source, csv=csv)
+    return replace(column, title=heading.plain, tex=heading.tex, csv=csv)
 
 
 def _of_method(entry: Any, findings: Findings) -> Any:
