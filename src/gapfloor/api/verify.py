@@ -194,15 +194,13 @@ def _sample(replayable: Sequence[_Replayable], episodes: int, seed: int) -> list
 def _replay(replayable: Sequence[_Replayable], sample: Sequence[Sequence[int]]) -> list[str]:
     """What differed when the chosen episodes were played again."""
     differences = []
-    loaded: tuple[PolicySource | None, object] = (None, None)
     for each, places in zip(replayable, sample, strict=True):
         if not places:
             continue
-        if each.source is not loaded[0]:
-            loaded = (each.source, each.source.load() if each.source is not None else None)
+        policy = each.source.load() if each.source is not None else None
         recorded = recorded_episodes(each.cell)
         episodes = [recorded[place] for place in places]
-        for episode, again in zip(episodes, play_again(each.spec, loaded[1], episodes), strict=True):
+        for episode, again in zip(episodes, play_again(each.spec, policy, episodes), strict=True):
             if again != (episode.episode_return, episode.length):
                 differences.append(difference(episode, *again))
     return differences
