@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
-from gapfloor.analysis.registry_entries import (
+from gapfloor.analysis.known_floors import (
     FloorRegistry,
     RegisteredEnvironment,
     find_entry,

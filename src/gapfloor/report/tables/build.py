@@ -13,8 +13,7 @@ from gapfloor.report.tables.rows import records_of_main_budget, rows_of
 from gapfloor.report.tables.words import Words, filled
 from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import Raw, is_number
-from gapfloor.tables.column import BLANK, Column
-from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
+from gapfloor.tables.table import BLANK, Column, ColumnGroup, Missing, RuleLine, Table
 
 #: Tables about the world around a study, made only where they are asked for.
 EXTRA_TABLES = ("audit", "commits", "hyper")
