@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.registry import check_cloning, check_seed
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
-from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
+from gapfloor.play.campaign import Campaign, backend_for, plan_campaign, recorded_backends
 from gapfloor.play.candidate import Entrant, load_candidates
 from gapfloor.play.protocol import PlaySettings, Protocol, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
@@ -72,7 +72,8 @@ def play_policies(
     check_references(references)
     store.refuse_file()
     stored = store.cells()
-    chosen = backend_for(stored, asked.backend)
+    chosen: Any = backend_for(stored, asked.backend)
+    inference = replace(asked, backend=chosen)
     recorded = {} if asked.backend else recorded_backends(stored)
     clones = [f"The rule {rule}" for rule in rules if rule.needs_classes]
     clones += ["The probe of merged entropy"] if probe else []
@@ -81,9 +82,8 @@ def play_policies(
             check_seed(engine)
         for what in clones:
             check_cloning(engine, what=what)
-    inference: dict[str, Any] = {"batch": asked.batch, "device": asked.device, "backend": chosen}
     acts = not any(rule.reads_distribution for rule in rules)
-    requests = []
+    loaded = []
     # Worker processes start while policies are loaded here, unless there may be nothing left for them to play.
     policies = [entrant.policy for mine in entrants.values() for entrant in mine]
     starting: AbstractContextManager[bool] = nullcontext(False)
@@ -92,25 +92,25 @@ def play_policies(
         starting = started_workers(protocol.engines[0], episodes=episodes, count=asked.workers)
     with starting as are_started:
         for engine, mine in zip(protocol.engines, entrants.values(), strict=True):
-            candidates = load_candidates(mine, engine, **inference, recorded=recorded, acts=acts)
+            candidates = load_candidates(mine, engine, inference, recorded=recorded, acts=acts)
             for each in candidates:
                 is_other = asked.backend is not None and each.inference.backend != asked.backend
                 if is_other and not each.source.is_checkpoint:
                     raise UsageError(
                         f"The backend {asked.backend} cannot compute {each.source.name}: leave the backend out."
                     )
-            requests.append(
-                Request(
-                    engine=engine,
-                    protocol=protocol,
-                    candidates=candidates,
-                    rules=tuple(rules),
-                    references=tuple(references),
-                    probe=ProbeSettings(states=probe) if probe else None,
-                    **inference,
-                )
-            )
-        campaign = plan_campaign(requests, store, stored=stored, is_prepared=is_prepared)
+            loaded.append(candidates)
+        campaign = plan_campaign(
+            protocol,
+            store,
+            candidates=loaded,
+            rules=rules,
+            references=references,
+            probe=ProbeSettings(states=probe) if probe else None,
+            inference=inference,
+            stored=stored,
+            is_prepared=is_prepared,
+        )
     with showing(asked.progress) as shown:
         campaign.play(CellWorkers(asked.workers, shown, are_started))
     return campaign

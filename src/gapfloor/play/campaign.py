@@ -1,7 +1,7 @@
 """A campaign: which cells are wanted, which are missing, playing those and reading what is stored.
 
 Every measurement goes through here: floors, evaluations, sweeps, comparisons, training curves and the tasks of a study.
-A `Request` says what is wanted of one game. `plan_campaign` refuses what cannot be played before the store is touched,
+`plan_campaign` refuses what cannot be played before the store is touched,
 and scans the store once; `Campaign.play` plays what is missing.
 """
 
@@ -23,7 +23,7 @@ from gapfloor.play.cell import CellSpec
 from gapfloor.play.conflicts import refuse_conflicts
 from gapfloor.play.group import CellGroup, group_of
 from gapfloor.play.outcome import is_complete
-from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
+from gapfloor.play.protocol import InferenceSettings, Protocol
 from gapfloor.play.references import (
     BEST_CONSTANT,
     UNIFORM,
@@ -38,26 +38,9 @@ from gapfloor.records.store import Store, StoredCell, labelled_episodes
 from gapfloor.rules import Rule, rule_kind
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is wanted of one game."""
-
-    engine: EngineSpec
-    protocol: Protocol
-    candidates: tuple[Candidate, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    references: tuple[str, ...] = (UNIFORM,)
-    probe: ProbeSettings | None = None
-    """What observes the cells of rules that draw."""
-    batch: int = INFERENCE_BATCH
-    device: str = "cpu"
-    backend: str | None = None
-    """The library for the networks of references; None: the usual one."""
-
-
 @dataclass(frozen=True)
 class GameCells:
-    """The cells of one request."""
+    """The wanted cells of one game."""
 
     runs: tuple[CellGroup, ...]
     """One group per candidate, in the order given."""
@@ -162,37 +145,50 @@ class Campaign:
 
 
 def plan_campaign(
-    requests: Sequence[Request],
+    protocol: Protocol,
     store: Store,
     *,
+    candidates: Sequence[Sequence[Candidate]] | None = None,
+    rules: Sequence[Rule] = (),
+    references: Sequence[str] = (UNIFORM,),
+    probe: ProbeSettings | None = None,
+    inference: InferenceSettings | None = None,
     stored: Sequence[StoredCell] | None = None,
     is_prepared: bool = False,
 ) -> Campaign:
-    """The campaign of `requests`, which share one protocol, in `store`; nothing is played yet.
+    """The campaign of a protocol in `store`; nothing is played yet.
 
-    `stored` are the cells of the store, where it has been scanned already. `is_prepared` says that the store belongs to
-    a running study, which has prepared it: other processes, perhaps on other machines, are writing to it now, and their
-    unfinished files must be left alone.
+    Args:
+        protocol: what is played of each game.
+        store: where cells are kept.
+        candidates: the policies of each engine of the protocol, in its order; None: references alone.
+        rules: how the policies' actions are chosen.
+        references: names of references, played on the same schedule.
+        probe: what observes the cells of rules that draw.
+        inference: how the networks of references are computed.
+        stored: the cells of the store, where it has been scanned already.
+        is_prepared: whether the store belongs to a running study, which has prepared it: other processes, perhaps on
+            other machines, are writing to it now, and their unfinished files must be left alone.
     """
-    references = [
-        reference_groups(
-            each.references, protocol=each.protocol, engine=each.engine, batch=each.batch, device=each.device,
-            backend=each.backend,
-        )
-        for each in requests
-    ]  # fmt: skip
+    candidates = candidates or [()] * len(protocol.engines)
+    reference_cells = [
+        reference_groups(references, protocol, engine, inference or InferenceSettings())
+        for engine in protocol.engines
+    ]
     trials = [
-        trial_constants(each.protocol, each.engine) if BEST_CONSTANT in each.references else []
-        for each in requests
+        trial_constants(protocol, engine) if BEST_CONSTANT in references else []
+        for engine in protocol.engines
     ]
     store.refuse_file()
-    runs = [_run_groups(request, store) for request in requests]
-    games = tuple(GameCells(*map(tuple, groups)) for groups in zip(runs, references, trials, strict=True))
+    runs = [
+        _run_groups(mine, protocol, engine, rules, probe=probe, store=store)
+        for mine, engine in zip(candidates, protocol.engines, strict=True)
+    ]
+    groups = zip(runs, reference_cells, trials, strict=True)
+    games = tuple(GameCells(*map(tuple, each)) for each in groups)
     stored = tuple(store.cells() if stored is None else stored)
-    notes = [note for each in requests for one in each.candidates for note in one.notes(each.rules)]
-    campaign = Campaign(
-        store, games, requests[0].protocol, stored, tuple(dict.fromkeys(notes)), is_prepared=is_prepared
-    )
+    notes = [note for mine in candidates for one in mine for note in one.notes(rules)]
+    campaign = Campaign(store, games, protocol, stored, tuple(dict.fromkeys(notes)), is_prepared=is_prepared)
     records = {cell.path.stem: cell.manifest.record for cell in stored}
     # A stored cell of a run whose record lacks what is asked for now is played again: the episodes are the same.
     campaign._whole = set(records) - {
@@ -203,7 +199,7 @@ def plan_campaign(
         and not is_complete(
             records[cell.file_name],
             rule_kind(cell.rule),
-            probe_states=group.probe.states if group.probe else 0,
+            probe_states=probe.states if probe else 0,
         )
     }
     damaged = {path.stem for path in store.damaged}
@@ -213,17 +209,22 @@ def plan_campaign(
     return campaign
 
 
-def _run_groups(request: Request, store: Store) -> list[CellGroup]:
+def _run_groups(
+    candidates: Sequence[Candidate],
+    protocol: Protocol,
+    engine: EngineSpec,
+    rules: Sequence[Rule],
+    *,
+    probe: ProbeSettings | None,
+    store: Store,
+) -> list[CellGroup]:
     """One group per candidate, under rules that know the game's action classes."""
-    partition, probe = None, request.probe
-    if probe or any(rule.needs_classes for rule in request.rules):
-        partition = classes_for(store.root, request.engine)
+    partition = None
+    if probe or any(rule.needs_classes for rule in rules):
+        partition = classes_for(store.root, engine)
         probe = probe and replace(probe, classes=partition.labels)
-    rules = [rule.bind(partition) for rule in request.rules]
-    return [
-        group_of(candidate, request.protocol, request.engine, rules, probe=probe)
-        for candidate in request.candidates
-    ]
+    bound = [rule.bind(partition) for rule in rules]
+    return [group_of(candidate, protocol, engine, bound, probe=probe) for candidate in candidates]
 
 
 def _cells(groups: Iterable[CellGroup]) -> Iterator[CellSpec]:

@@ -24,6 +24,7 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread
 from gapfloor.play.cell import Inference, Run
+from gapfloor.play.protocol import InferenceSettings
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
 from gapfloor.policies.fingerprint import backend_of, fingerprint, own_fingerprint
@@ -210,23 +211,23 @@ def _small_engine(engine: EngineSpec, slots: int) -> Engine:
 def load_candidates(
     entrants: Sequence[Entrant],
     engine: EngineSpec,
+    inference: InferenceSettings,
     *,
-    batch: int,
-    device: str,
-    backend: str | None = None,
     recorded: Mapping[str, str] | None = None,
     acts: bool = False,
 ) -> tuple[Candidate, ...]:
     """Load each policy once; copies of one policy and two runs of one name are refused.
 
-    `recorded` has the backends of policies that the store holds, by their hashes; others run in `backend`. `acts` says
-    that policies are played under the rule own: a function is then one that returns an action.
+    `recorded` has the backends of policies that the store holds, by their hashes; others run in that of `inference`.
+    `acts` says that policies are played under the rule own: a function is then one that returns an action.
     """
     found: list[Candidate] = []
     for entrant in entrants:
-        source = policy_source(entrant.policy, device=device, backend=backend, number=entrant.number)
+        source = policy_source(
+            entrant.policy, device=inference.device, backend=inference.backend, number=entrant.number
+        )
         source = source.acting() if acts else source
-        candidate = try_policy(source, engine=engine, batch=batch, recorded=recorded)
+        candidate = try_policy(source, engine=engine, batch=inference.batch, recorded=recorded)
         header = candidate.header
         run = Run(
             agent=entrant.agent if entrant.agent is not None else agent_of_header(header),

@@ -20,7 +20,7 @@ from gapfloor.errors import PolicyError, UsageError, refuse_repeats
 from gapfloor.play.candidate import action_space_of, try_policy
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup, group_of
-from gapfloor.play.protocol import Protocol
+from gapfloor.play.protocol import InferenceSettings, Protocol
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
@@ -82,13 +82,7 @@ def relative_to_file(name: str, home: Path, *, game: str) -> str:
 
 
 def reference_groups(
-    names: Sequence[str],
-    *,
-    protocol: Protocol,
-    engine: EngineSpec,
-    batch: int,
-    device: str,
-    backend: str | None = None,
+    names: Sequence[str], protocol: Protocol, engine: EngineSpec, inference: InferenceSettings
 ) -> list[CellGroup]:
     """The cells of the named references, one group per policy.
 
@@ -99,8 +93,8 @@ def reference_groups(
     for name in names:
         networks = _networks(name)
         for network in networks:
-            source = replace(network.source, device=device, backend=backend)
-            groups.append(_network_group(replace(network, source=source), protocol, engine, batch))
+            source = replace(network.source, device=inference.device, backend=inference.backend)
+            groups.append(_network_group(replace(network, source=source), protocol, engine, inference.batch))
         if not networks and name != BEST_CONSTANT:
             reference = parse_reference(name)
             if reference != Uniform():
