@@ -297,7 +297,10 @@ def _play_pieces(packed: bytes, pieces: Sequence[Piece]) -> list[PlayedPiece]:
     try:
         return list(play_group(_unpacked(packed), iter(pieces)))
     except BaseException as error:
-        raise sendable(error) from error
+        sent = sendable(error)
+        if sent is error:
+            raise
+        raise sent from error
 
 
 def sendable(error: BaseException) -> BaseException:
