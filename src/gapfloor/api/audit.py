@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gapfloor.audit import ledger as ledgers
 from gapfloor.audit.judgement import formats
-from gapfloor.audit.ledger import entries as ledgers
-from gapfloor.audit.ledger.registry import compare_entries, load_registry
-from gapfloor.audit.ledger.verify import LedgerVerification, verify_ledger
+from gapfloor.audit.ledger import LedgerVerification, compare_entries, load_registry, verify_ledger
 from gapfloor.audit.probe import probe_rule
 from gapfloor.audit.scan import ScanResult, failed_scan, scan
 from gapfloor.audit.trace.observe import TraceResult, trace

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.analysis.rows import AgentRow, ComparisonRow, GapRow, ScoreRow
-from gapfloor.audit.ledger.entries import count_ledger, load_ledger
+from gapfloor.audit.ledger import count_ledger, load_ledger
 from gapfloor.report.findings import MERGED, TRAIN, Env, Findings, at_budget
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS
