@@ -2,24 +2,33 @@
 
 Whatever is wrong with a row is named with its place; no row is dropped. Stored cells are taken as they are; a
 stranger's table is named and filled in first (`episodes`).
+
+A label is a code per row, and the names that the codes stand for: a table of millions of episodes has a few dozen
+different labels, so text is looked at once per name, never per row.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gapfloor.analysis.labels import Label, is_named, label_codes, label_text
 from gapfloor.errors import UsageError
 from gapfloor.records.store import StoredCell, cell_table, labelled_episodes
 from gapfloor.statistics.conventions import LARGEST, SMALLEST, Floats, Ints
 
+#: A label: a code per row, and the names that the codes stand for.
+Label = tuple[Ints, tuple[str, ...]]
+#: A table that numbers combinations of labels may have this many places, or two per row, instead of a sort.
+_SMALL_TABLE = 1 << 16
+_LEADING_DIGITS = re.compile(r"[0-9]+")
 #: Labels that tell rows apart, in the order in which rows are sorted.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 #: The rule that marks the floor.
@@ -103,13 +112,17 @@ def gather(
             f"level_seed is missing in {place.listed(unknown)}: samples with such episodes count as if no level were "
             "known, so that their gaps are not tested"
         )
+    is_policy = is_named(labels["reference"], "")
+    for name in ("agent", "seed"):
+        if "" in labels[name][1] and (bad := is_policy & is_named(labels[name], "")).any():
+            notes.append(f"{name} is empty in {place.listed(bad)}: these episodes are taken as one run's")
     return Inputs(
         labels=labels,
         returns=returns,
         level_seed=level_seed,
         cells=cells if cells is not None and cells.num_rows else None,
         extra_columns=tuple(extra),
-        assumed=(*notes, *_unnamed_runs(labels, place)),
+        assumed=tuple(notes),
         agent_order=_order_of_appearance(labels),
     )
 
@@ -132,7 +145,8 @@ class Places:
 def numbers(column: pa.ChunkedArray, name: str, place: Places, *, source: str) -> Floats:
     """A column as finite numbers."""
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        values = [text for chunk in column.chunks for text in label_text(_plain(chunk)).to_pylist()]
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        values = [text for chunk in plain.chunks for text in label_text(chunk).to_pylist()]
         bad = np.array([not _is_number(value) for value in values])
         if bad.any():
             where = place.listed(bad)
@@ -202,10 +216,6 @@ def _rounded_games(returns: Floats, games: Label, *, is_float32: bool) -> list[s
     return found
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
-
-
 def _is_number(text: str) -> bool:
     try:
         return bool(np.isfinite(float(text)))
@@ -220,28 +230,14 @@ def whole_numbers(table: pa.Table, name: str, *, source: str) -> Ints:
         return np.broadcast_to(np.int32(-1), (table.num_rows,))
     column = table[name]
     try:
-        kept = column if column.type == pa.int32() else _narrowest(column.cast(pa.int64()))
-        return np.asarray(pc.fill_null(kept, -1).to_numpy())
+        if column.type != pa.int32():
+            column = column.cast(pa.int64())
+            # In four bytes where they fit.
+            if all(abs(end) < 1 << 31 for end in pc.min_max(column).as_py().values() if end is not None):
+                column = column.cast(pa.int32())
+        return np.asarray(pc.fill_null(column, -1).to_numpy())
     except pa.ArrowException:
-        raise UsageError(f"{source}: {name} must hold whole numbers, but is {column.type}.") from None
-
-
-def _narrowest(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whole numbers in four bytes where they fit."""
-    ends = pc.min_max(column).as_py()
-    fits = all(abs(end) < 1 << 31 for end in ends.values() if end is not None)
-    return column.cast(pa.int32()) if fits else column
-
-
-def _unnamed_runs(labels: dict[str, Label], place: Places) -> list[str]:
-    is_policy = is_named(labels["reference"], "")
-    found = []
-    for name in ("agent", "seed"):
-        if "" in labels[name][1]:
-            bad = is_policy & is_named(labels[name], "")
-            if bad.any():
-                found.append(f"{name} is empty in {place.listed(bad)}: these episodes are taken as one run's")
-    return found
+        raise UsageError(f"{source}: {name} must hold whole numbers, but is {table[name].type}.") from None
 
 
 def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:
@@ -251,3 +247,102 @@ def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:
     first = np.full(len(names), codes.size)
     first[codes[::-1]] = np.arange(codes.size - 1, -1, -1)
     return tuple(names[code] for code in np.argsort(first, kind="stable") if first[code] < codes.size)
+
+
+def label_codes(column: pa.ChunkedArray) -> Label:
+    """The codes of a column; names are sorted, so that codes do not depend on the order of rows."""
+    if not pa.types.is_dictionary(column.type):
+        kind = column.type
+        is_plain = pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        column = (column if is_plain else column.cast(pa.string())).dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks()
+    names = [*label_text(encoded.dictionary).to_pylist(), ""]
+    indices = encoded.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int32()), len(names) - 1)
+    return _labelled(np.asarray(indices), names)
+
+
+def label_text(values: pa.Array) -> pa.Array:
+    """Labels as strings: 3 and 3.0 are both "3", null is empty."""
+    if pa.types.is_floating(values.type):
+        whole = pc.all(pc.or_kleene(pc.is_nan(values), pc.equal(pc.floor(values), values))).as_py()
+        if whole is not False:
+            values = pc.if_else(pc.is_nan(values), None, values).cast(pa.int64())
+    return pc.utf8_trim_whitespace(pc.fill_null(values.cast(pa.string()), ""))
+
+
+def relabelled(label: Label, rename: Callable[[str], str]) -> Label:
+    """A label with its names rewritten; names that become equal share a code."""
+    codes, names = label
+    return _labelled(codes, [rename(name) for name in names])
+
+
+def marked(label: Label, rows: np.ndarray[Any, np.dtype[np.bool_]], name: str) -> Label:
+    """A label with `name` in some rows."""
+    codes, names = label
+    return _labelled(np.where(rows, len(names), codes), [*names, name])
+
+
+def is_named(label: Label, name: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows have this name."""
+    codes, names = label
+    return codes == names.index(name) if name in names else np.zeros(codes.size, dtype=bool)
+
+
+def combined_codes(labels: Sequence[Label]) -> Ints:
+    """One integer per row for a combination of labels, ordered as the labels are."""
+    key = np.zeros(labels[0][0].size, dtype=np.int64)
+    bound = 1
+    for codes, names in labels:
+        key *= max(1, len(names))
+        key += codes
+        bound *= max(1, len(names))
+        if bound > 1 << 40:
+            key = numbered(key, bound).astype(np.int64)
+            bound = int(key.max(initial=0)) + 1
+    return numbered(key, bound)
+
+
+def numbered(key: Ints, bound: int) -> Ints:
+    """The rank of each value among the different ones; `bound` is larger than all of them."""
+    if bound > max(_SMALL_TABLE, 2 * key.size):
+        return np.unique(key, return_inverse=True)[1].astype(np.int64)
+    present = np.zeros(bound, dtype=bool)
+    present[key] = True
+    ranks = np.cumsum(present, dtype=np.int64) - 1
+    if bound < 1 << 31:
+        ranks = ranks.astype(np.int32)
+    return np.asarray(ranks[key])
+
+
+def stable_order(key: Ints) -> Ints:
+    """The rows in order of a key of small numbers; rows with the same key stay in their order."""
+    if key.size and int(key.max()) < 1 << 16:
+        # numpy sorts two-byte numbers by radix, in linear time.
+        key = key.astype(np.uint16)
+    return np.argsort(key, kind="stable")
+
+
+def natural_key(text: str) -> tuple[Any, ...]:
+    """Sorts 8M before 25M and draw 2 before draw 10.
+
+    >>> sorted(["25M", "8M", "10", "2"], key=natural_key)
+    ['2', '8M', '10', '25M']
+    """
+    found = _LEADING_DIGITS.match(text)
+    if found is None:
+        return (1, 0, "", text)
+    # Compared by length, then digit by digit, as numbers are: Python converts no more than 4,300 digits.
+    digits = found.group().lstrip("0")
+    return (0, len(digits), digits, text)
+
+
+def _labelled(codes: Ints, names: Sequence[str]) -> Label:
+    """A label of codes and their names: names that no row has are dropped, equal ones share a code."""
+    present = np.bincount(codes, minlength=len(names)) > 0
+    kept = sorted({name for name, there in zip(names, present, strict=True) if there}, key=natural_key)
+    place = {name: at for at, name in enumerate(kept)}
+    small = np.int8 if len(kept) <= 1 << 7 else np.int16 if len(kept) <= 1 << 15 else np.int32
+    rank: Ints = np.array([place.get(name, 0) for name in names], dtype=small)
+    return rank[codes], tuple(kept)

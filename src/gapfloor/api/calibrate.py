@@ -21,7 +21,7 @@ from gapfloor.calibration.classes import (
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_ends, make_spec
 from gapfloor.levels import LevelSet
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_draw
 from gapfloor.machine import check_workers
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
@@ -47,12 +47,8 @@ class Calibrations(ReadableResult):
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor calibrate --json` prints."""
         shipped = [_shipped(found) for found in self.games]
-        return {
-            "games": [
-                {**found.to_json(), "shipped_k": None if known is None else known.k}
-                for found, known in zip(self.games, shipped, strict=True)
-            ]
-        }
+        pairs = zip(self.games, shipped, strict=True)
+        return {"games": [{**found.to_json(), "shipped_k": known and known.k} for found, known in pairs]}
 
     def table(self) -> Table:
         """One line per game, and one for the policy's own play."""

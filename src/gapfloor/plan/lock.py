@@ -82,31 +82,21 @@ def lock_path(plan_path: Path) -> Path:
     return Path(plan_path).with_suffix(".lock")
 
 
-def history_path(plan_path: Path) -> Path:
-    """Where the locks of a plan are remembered when a lock file is removed.
-
-    >>> history_path(Path("study/plan.toml")).as_posix()
-    'study/plan.lock-history'
-    """
-    return Path(plan_path).with_suffix(".lock-history")
-
-
 def lock_plan(
     plan_path: Path, *, cells_seen: int, seen_in: str, commit: str = "", now: datetime | None = None
 ) -> Lock:
     """Lock the plan in `plan_path`; a plan that is locked already is left as it is, a changed one refused."""
-    text = read_text(plan_path)
-    plan = parse_plan(text, source=str(plan_path))
-    if lock_path(plan_path).exists():
-        existing = read_lock(plan_path)
-        _refuse_changes(existing, plan, text, plan_path)
+    text, known = read_text(plan_path), load_plan(plan_path)
+    if known.lock is not None:
+        existing = known.lock.plan
         raise UsageError(
-            f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
-            "cells seen. Add to it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
+            f"{plan_path} is locked already, since {existing.locked_at} with {existing.cells_seen} cells seen. Add to "
+            "it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
         )
-    path = history_path(plan_path)
+    # Locks are remembered next to the lock file, in case it is removed.
+    path = Path(plan_path).with_suffix(".lock-history")
     earlier = tuple(line for line in read_text(path).splitlines() if line) if path.exists() else ()
-    locked = dataclasses.replace(_locked(plan, text, cells_seen, seen_in, commit, now), earlier=earlier)
+    locked = dataclasses.replace(_locked(known.plan, text, cells_seen, seen_in, commit, now), earlier=earlier)
     lock = Lock(locked)
     _write_lock(plan_path, lock)
     note = f"{locked.locked_at} {locked.hash[:12]}, {locked.cells_seen} cells seen ({locked.seen_in})"
@@ -155,7 +145,15 @@ def load_plan(plan_path: Path) -> LockedPlan:
     if not lock_path(plan_path).exists():
         return LockedPlan(plan, content_hash(plan), None)
     lock = read_lock(plan_path)
-    _refuse_changes(lock, plan, text, plan_path)
+    if content_hash(plan) != lock.plan.hash:
+        changes = difflib.unified_diff(
+            lock.plan.text.splitlines(), text.splitlines(), "as locked", "now", lineterm="", n=0
+        )
+        shown = "\n".join(line for line in changes if not line.startswith("@@"))
+        raise CheckFailedError(
+            f"{plan_path} was changed after it was locked on {lock.plan.locked_at}:\n{shown}\n"
+            "Undo the change, or write it as an addendum (gapfloor plan lock PLAN --addendum FILE)."
+        )
     addenda = tuple((parse_addendum(a.text, source=f"addendum '{a.name}'"), a) for a in lock.addenda)
     return LockedPlan(plan, lock.plan.hash, lock, addenda)
 
@@ -168,14 +166,17 @@ def read_lock(plan_path: Path) -> Lock:
         seal = document.pop("seal")
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")
-        lock = Lock(_text(document["plan"]), tuple(_text(item) for item in document["addenda"]))
+        whole = [{"earlier": [], "commit": "", **each} for each in (document["plan"], *document["addenda"])]
+        plan, *addenda = (from_exact(LockedText, each) for each in whole)
+        if any(not re.fullmatch("[0-9a-f]{0,64}", each.commit) for each in (plan, *addenda)):
+            raise ValueError("a commit is not a hash")
     except DAMAGED:
         raise CheckFailedError(
             f"{path} is not a lock file, or is damaged. Restore it from your history."
         ) from None
     if seal != _seal(document):
         raise CheckFailedError(f"{path} was edited after locking. Restore it from your history.")
-    return lock
+    return Lock(plan, tuple(addenda))
 
 
 def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
@@ -194,26 +195,6 @@ def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
     seen_in = f"by the times of the data; the lock says {text.cells_seen}"
     counted = dataclasses.replace(text, cells_seen=before, seen_in=seen_in)
     return dataclasses.replace(locked, lock=dataclasses.replace(locked.lock, plan=counted))
-
-
-def _text(item: dict[str, Any]) -> LockedText:
-    text = from_exact(LockedText, {"earlier": [], "commit": "", **item})
-    if not re.fullmatch("[0-9a-f]{0,64}", text.commit):
-        raise ValueError(text.commit)
-    return text
-
-
-def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:
-    if content_hash(plan) == lock.plan.hash:
-        return
-    changes = difflib.unified_diff(
-        lock.plan.text.splitlines(), text.splitlines(), "as locked", "now", lineterm="", n=0
-    )
-    shown = "\n".join(line for line in changes if not line.startswith("@@"))
-    raise CheckFailedError(
-        f"{plan_path} was changed after it was locked on {lock.plan.locked_at}:\n{shown}\n"
-        "Undo the change, or write it as an addendum (gapfloor plan lock PLAN --addendum FILE)."
-    )
 
 
 def _locked(

@@ -18,7 +18,7 @@ from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
 from gapfloor.report.text_templates import read_tables, render_text, said
 from gapfloor.report.verdict import Verdict, build_verdicts
-from gapfloor.tables.cells import call_words
+from gapfloor.tables.cells import formatted
 
 SCHEMA = "gapfloor-card/3"
 
@@ -92,7 +92,9 @@ def card_to_markdown(card: dict[str, Any]) -> str:
 
 
 def _call_text(entry: dict[str, Any]) -> str:
-    return entry["call_label"] if entry["call"] == "not tested" else call_words(entry["call"]).plain
+    return (
+        entry["call_label"] if entry["call"] == "not tested" else formatted("call_words", entry["call"]).plain
+    )
 
 
 def _game(verdict: Verdict, provenance: Provenance) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gapfloor.records.run_identity import read_run_identity
-from gapfloor.records.run_log import read_run_log
+from gapfloor.records.schema import read_run_log
 
 #: Points of a training curve; a run of 8M steps logs 1,953.
 CURVE_POINTS = 200

@@ -1,9 +1,11 @@
 r"""One description of a table, and its writers for files: LaTeX (booktabs), Markdown and CSV.
 
-A table is columns, rows and lines between them. The columns make the cells of a row object; a layout that needs its own
-cells (the paper's: blank repeated names, several rows of an analysis in one line) gives them instead. The LaTeX is the
-paper's layout; Markdown and CSV have the same rows, CSV unrounded and with one column per number. `Missing` stands in
-where the data lack what a table needs, and says what.
+A table is columns, rows and lines between them. A column describes a quantity once, for every writer (terminal, HTML,
+LaTeX, Markdown, CSV, records) and for the documentation: `data/columns.toml` has them all, read by `tables.registry`.
+The columns make the cells of a row object; a layout that needs its own cells (the paper's: blank repeated names,
+several rows of an analysis in one line) gives them instead. The LaTeX is the paper's layout; Markdown and CSV have the
+same rows, CSV unrounded and with one column per number. `Missing` stands in where the data lack what a table needs, and
+says what.
 """
 
 from __future__ import annotations
@@ -11,19 +13,74 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.escape import escape_csv, escape_markdown, escape_tex, guard_row
-from gapfloor.tables.cells import Cell, Raw
-from gapfloor.tables.column import Column, Text
+from gapfloor.tables.cells import Cell, Raw, empty_cell, missing_cell, text_cell
+
+Align = Literal["l", "r", "c"]
+#: Stands for an entry that a table leaves blank on purpose.
+BLANK = object()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. One that depends on a rule or a cut is made by a function that returns a column.
+
+    >>> from gapfloor.tables.cells import mean_sem
+    >>> def mean_return(rule):
+    ...     return Column(
+    ...         f"{rule}_return", "Return", f"Mean return under {rule}.", lambda row: mean_sem(*row[rule]),
+    ...         align="r", csv=(rule, f"{rule}_sem"),
+    ...     )
+    >>> mean_return("greedy").entry({"greedy": (7.25, 0.5)}).plain
+    '7.25 ± 0.50'
+    """
+
+    key: str
+    """Its name in a registry."""
+    title: str
+    """The words above it."""
+    meaning: str
+    """What it is, in one sentence; the documentation of columns prints it."""
+    cell: Callable[[Any], Cell]
+    """How its value is printed, made with the formatters of `tables.cells`."""
+    align: Align = "l"
+    tex: str | None = None
+    """LaTeX of the title where escaping is not enough."""
+    csv: tuple[str, ...] = ()
+    """Names of the raw values of a cell in CSV, JSON, Arrow and pandas; by default the key alone."""
+    is_wide: bool = False
+    """Whether a terminal shows it only with `--wide`."""
+    value: Callable[[Any, Any], Any] = lambda row, use: row
+    """What it takes from a row, given `use`; None where there is nothing, `BLANK` where nothing is to be printed."""
+    use: Any = None
+    """What the table uses it for, e.g. a rule."""
+
+    def __post_init__(self) -> None:
+        if not self.csv:
+            object.__setattr__(self, "csv", (self.key,))
+
+    @property
+    def header(self) -> Cell:
+        """The title in both spellings."""
+        return text_cell(self.title, tex=self.tex)
+
+    def entry(self, row: Any) -> Cell:
+        """The entry for a row."""
+        found = self.value(row, self.use)
+        if found is None or found is BLANK:
+            return (missing_cell if found is None else empty_cell)(len(self.csv))
+        return self.cell(found)
 
 
 @dataclass(frozen=True)
 class ColumnGroup:
     """A header that spans columns `first` to `last` (from 0, inclusive)."""
 
-    title: Text
+    title: Cell
     first: int
     last: int
 
@@ -43,7 +100,7 @@ class Table:
     """File stem and the part of the label after `tab:`."""
     title: str = ""
     """A short heading for the page and the terminal."""
-    caption: Text = Text("")  # noqa: RUF009 - it is frozen
+    caption: Cell = text_cell("")  # noqa: RUF009 - it is frozen
     columns: tuple[Column, ...]
     rows: tuple[Any, ...]
     """Row objects, tuples of prepared cells, and `RuleLine`s. Once the table is made, every row is a tuple of cells."""
@@ -83,6 +140,16 @@ class Table:
         """The names of the raw values of a row, in order."""
         return [name for column in self.columns for name in column.csv]
 
+    @property
+    def spans(self) -> list[tuple[Cell | None, int]]:
+        """The headings of groups in order, each with its number of columns; None above columns without a group."""
+        found: list[tuple[Cell | None, int]] = []
+        at = 0
+        for group in sorted(self.groups, key=lambda group: group.first):
+            found += [(None, group.first - at), (group.title, group.last - group.first + 1)]
+            at = group.last + 1
+        return [(title, n) for title, n in (*found, (None, len(self.columns) - at)) if n]
+
     def shown(self, *, wide: bool) -> list[int]:
         """The positions of the columns that a person sees: those that are always shown, or all of them."""
         return [at for at, column in enumerate(self.columns) if wide or not column.is_wide]
@@ -101,7 +168,15 @@ def to_tabular(table: Table) -> str:
     r"""The `tabular` environment alone, to be \input into a float of one's own."""
     lines = [rf"\begin{{tabular}}{{{''.join(column.align for column in table.columns)}}}", r"\toprule"]
     if table.groups:
-        lines += [_tex_groups(table), _tex_cmidrules(table)]
+        titles = (
+            " & " * (n - 1) if title is None else rf"\multicolumn{{{n}}}{{c}}{{{title.tex}}}"
+            for title, n in table.spans
+        )
+        ordered = sorted(table.groups, key=lambda group: group.first)
+        lines += [
+            " & ".join(titles).replace("  ", " ") + r" \\",
+            "".join(rf"\cmidrule(lr){{{group.first + 1}-{group.last + 1}}}" for group in ordered),
+        ]
     header = " & ".join(column.header.tex for column in table.columns)
     lines += [guard_row(header) + r" \\", r"\midrule"]
     for row in table.rows:
@@ -173,22 +248,6 @@ def flat_headers(table: Table) -> list[str]:
         for at in range(group.first, group.last + 1):
             headers[at] = f"{group.title.plain}: {headers[at]}"
     return headers
-
-
-def _tex_groups(table: Table) -> str:
-    parts: list[str] = []
-    at = 0
-    for group in sorted(table.groups, key=lambda group: group.first):
-        parts += [""] * (group.first - at)
-        parts.append(rf"\multicolumn{{{group.last - group.first + 1}}}{{c}}{{{group.title.tex}}}")
-        at = group.last + 1
-    parts += [""] * (len(table.columns) - at)
-    return " & ".join(parts).replace("  ", " ") + r" \\"
-
-
-def _tex_cmidrules(table: Table) -> str:
-    ordered = sorted(table.groups, key=lambda group: group.first)
-    return "".join(rf"\cmidrule(lr){{{group.first + 1}-{group.last + 1}}}" for group in ordered)
 
 
 def _csv_value(value: Raw) -> str:

@@ -13,8 +13,7 @@ from gapfloor.report.tables.rows import records_of_main_budget, rows_of
 from gapfloor.report.tables.words import Words, filled
 from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import Raw, is_number
-from gapfloor.tables.column import BLANK, Column
-from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
+from gapfloor.tables.table import BLANK, Column, ColumnGroup, Missing, RuleLine, Table
 
 #: Tables about the world around a study, made only where they are asked for.
 EXTRA_TABLES = ("audit", "commits", "hyper")
@@ -185,7 +184,7 @@ def _headed(column: Column, words: Words) -> Column:
     spelt = "floor" if rule == "uniform" else rule
     heading = filled(column.title, replace(words, rule=rule), column.tex)
     csv = tuple(name.replace("RULE", spelt).replace("CUT", rule) for name in column.csv)
-    return replace(column, title=heading.plain, tex=heading.tex_source, csv=csv)
+    return replace(column, title=heading.plain, tex=heading.tex, csv=csv)
 
 
 def _of_method(entry: Any, findings: Findings) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gapfloor.analysis.rows import Row
-from gapfloor.audit.ledger.entries import load_ledger
+from gapfloor.audit.ledger import load_ledger
 from gapfloor.escape import escape_tex
 from gapfloor.report.cka_input import CkaRecord, seed_means
 from gapfloor.report.findings import (

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.analysis.rows import AgentRow, ComparisonRow, GapRow, ScoreRow
-from gapfloor.audit.ledger.entries import count_ledger, load_ledger
+from gapfloor.audit.ledger import count_ledger, load_ledger
 from gapfloor.report.findings import MERGED, TRAIN, Env, Findings, at_budget
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS
 from gapfloor.report.text_templates import read_tables
 from gapfloor.statistics.normalised import published_scale
-from gapfloor.tables.cells import count_word, counted
-from gapfloor.tables.column import Text
+from gapfloor.tables.cells import Cell, count_word, counted, text_cell
 from gapfloor.tables.table import RuleLine
 
 
@@ -132,14 +131,14 @@ def _seeds(words: Words) -> str:
     return f"{'/'.join(map(str, counts))} {'seed' if counts == [1] else 'seeds'}"
 
 
-def _cka_rows(words: Words) -> Text:
+def _cka_rows(words: Words) -> Cell:
     n = words.rows[0].n
-    return Text(f"n={n}", f"$n{{=}}{n}$") if n else Text("Null")
+    return text_cell(f"n={n}", tex=f"$n{{=}}{n}$") if n else text_cell("Null")
 
 
-def _cka_control_rows(words: Words) -> Text:
+def _cka_control_rows(words: Words) -> Cell:
     n = words.rows[0].n_control
-    return Text(f"2×2 (n={n})", rf"$2\times2$ ($n{{=}}{n}$)") if n else Text("2×2")
+    return text_cell(f"2×2 (n={n})", tex=rf"$2\times2$ ($n{{=}}{n}$)") if n else text_cell("2×2")
 
 
 def _ledger_count(field: str) -> Callable[[Words], str]:
@@ -213,11 +212,11 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
 }
 
 
-def filled(template: str, words: Words, tex: str | None = None) -> Text:
+def filled(template: str, words: Words, tex: str | None = None) -> Cell:
     """A template in both spellings; text from the data is escaped for LaTeX."""
     if "{" not in template:
-        return Text(template, tex)
-    if template[1:-1] in _WORDS and isinstance(whole := words[template[1:-1]], Text):
+        return text_cell(template, tex=tex)
+    if template[1:-1] in _WORDS and isinstance(whole := words[template[1:-1]], Cell):
         return whole
     plain = template.format_map(words)
-    return Text(plain, None if tex is None else tex.format_map(words))
+    return text_cell(plain, tex=None if tex is None else tex.format_map(words))
