@@ -40,8 +40,6 @@ class Survey:
         self.study, self.store = study, Store(root)
         self.cells: Counter[WantedCell] = Counter(self._whole_cells(study.protocol(study.games[0])))
         """Cells of the study's design with everything that it measures; networks of one reference share a name."""
-        self.damaged = [path.stem for path in self.store.damaged]
-        """Cells that are cut or altered; they count as missing."""
 
     def _whole_cells(self, protocol: Protocol) -> Iterator[WantedCell]:
         for cell in self.store.cells():

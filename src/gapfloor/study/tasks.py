@@ -97,14 +97,11 @@ class TrainTask(Task):
         return int(header["iteration"]) >= self.spec.n_updates
 
     def perform(self, workplace: Workplace) -> None:
-        if self.checkpoints:
-            self._copy(workplace)
+        if not self.checkpoints:
+            from gapfloor.training.trainer import train
+
+            train(self.spec, store=workplace.root, threads=1)
             return
-        from gapfloor.training.trainer import train
-
-        train(self.spec, store=workplace.root, threads=1)
-
-    def _copy(self, workplace: Workplace) -> None:
         run, source = self.spec.run, self._source(workplace.study)
         if not (source / "checkpoint.safetensors").is_file():
             raise StoreError(f"The checkpoint of {run} is not in {self.checkpoints}: add it.")
@@ -322,8 +319,8 @@ class ReportTask(Task):
 
     def perform(self, workplace: Workplace) -> None:
         from gapfloor.api.analyse import analyse
-        from gapfloor.report import load_report_source, write_report
-        from gapfloor.report.write import FORMATS
+        from gapfloor.report.source import load_report_source
+        from gapfloor.report.write import FORMATS, write_report
 
         study, root = workplace.study, workplace.root
         digest = report_digest(study, workplace.store)
