@@ -11,14 +11,19 @@ from typing import Any
 
 import jinja2
 
-from gapfloor.escape import escape_markdown
-from gapfloor.report.findings import agent_name
-from gapfloor.tables.cells import count_word, counted, estimate, fixed, is_number, mean_sem, p_value
-
-
-def render_text(name: str, **values: Any) -> str:
-    """A template of plain text, filled with values."""
-    return template(name).render(values)
+from gapfloor.escape import escape_markdown, escape_tex
+from gapfloor.report.findings import agent_name, at_budget
+from gapfloor.statistics.normalised import published_scale
+from gapfloor.tables.cells import (
+    call_words,
+    count_word,
+    counted,
+    estimate,
+    fixed,
+    is_number,
+    mean_sem,
+    p_value,
+)
 
 
 def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
@@ -29,7 +34,7 @@ def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
         found.append((about, re.sub(r"\n\s*", " ", caller().strip())))
         return ""
 
-    render_text(name, say=say, **values)
+    template(name).render(say=say, **values)
     return found
 
 
@@ -43,7 +48,11 @@ def template(name: str) -> jinja2.Template:
 def environment(**options: Any) -> jinja2.Environment:
     """What fills our templates, with the filters and functions that they use."""
     made = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, **options)
-    made.filters |= {"agent_name": agent_name, "md": escape_markdown}
+    made.filters |= {
+        "agent_name": agent_name, "at_budget": at_budget, "md": escape_markdown, "tex": escape_tex,
+        "of_kind": lambda rows, *kinds: [row for row in rows if type(row).__name__ in kinds],
+    }  # fmt: skip
+    made.tests["published"] = lambda row: (row.r_min, row.r_max) == published_scale(row.game, row.mode)
     made.globals |= {
         "counted": counted, "listed": listed, "either": either, "span": span, "is_number": is_number,
         "word": lambda count: "none" if count == 0 else count_word(count).plain,
@@ -51,6 +60,7 @@ def environment(**options: Any) -> jinja2.Environment:
         "estimate": lambda value, ends: estimate(value, ends).plain,
         "mean_sem": lambda mean, sem: mean_sem(mean, sem).plain,
         "p_value": lambda p: p_value(p).plain,
+        "call_words": lambda call: call_words(call).plain,
     }  # fmt: skip
     return made
 

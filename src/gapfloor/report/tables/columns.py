@@ -53,11 +53,6 @@ def _constants(place: GameFindings, use: Use) -> Any:
     return next((row for row in found if row), None)
 
 
-def _cut(place: GameFindings, use: Use) -> Any:
-    sweep = place.screen.sweep if place.screen else ()
-    return next((point for point in sweep if f"{point.cut:.1f}" == use.rule), None)
-
-
 def _env(row: Any, use: Use) -> str:
     if row.game == SUITE:
         return SUITE if isinstance(row, GameFindings) else "all games"
@@ -126,7 +121,10 @@ _SOURCES: dict[str, Source] = {
     "score_train": _score(TRAIN),
     "score_test": _score(TEST),
     "constants": _constants,
-    "cut": _cut,
+    "cut": lambda place, use: next(
+        (point for point in (place.screen.sweep if place.screen else ()) if f"{point.cut:.1f}" == use.rule),
+        None,
+    ),
     "env": _env,
     "env_at": _env_at,
     "env_other": _env_other,

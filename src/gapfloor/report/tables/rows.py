@@ -10,7 +10,7 @@ from typing import Any
 from gapfloor.analysis.rows import Row
 from gapfloor.audit.ledger.entries import load_ledger
 from gapfloor.escape import escape_tex
-from gapfloor.report.cka_input import CkaRecord, seed_means
+from gapfloor.report.cka import CkaRecord, seed_means
 from gapfloor.report.findings import (
     MERGED,
     SUITE,
@@ -23,6 +23,7 @@ from gapfloor.report.findings import (
     steps_text,
 )
 from gapfloor.report.source import ReportSource
+from gapfloor.report.text_templates import read_tables
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import published_scale
@@ -85,7 +86,7 @@ def _floor(source: ReportSource, budget: str) -> list[Any]:
     findings = source.findings
     return _ruled(
         [
-            place.at(level_set=level_set)
+            replace(place, level_set=level_set)
             for place in findings.places(budget)
             for level_set in (TRAIN, TEST)
             if any(place.comparison(rule, level_set) for rule in findings.two_rules)
@@ -94,17 +95,11 @@ def _floor(source: ReportSource, budget: str) -> list[Any]:
     )
 
 
-def _full(source: ReportSource, budget: str) -> list[Any]:
-    """Every agent of every game."""
-    return [place.at(agent=agent) for place in source.findings.places(budget) for agent in place.agents]
-
-
-def _res(source: ReportSource, budget: str) -> list[Any]:
-    """Every agent of every game, with a little air between games."""
+def _agents(source: ReportSource, budget: str, *between: RuleLine) -> list[Any]:
+    """Every agent of every game, with a line after each game if one is given."""
     rows: list[Any] = []
     for place in source.findings.places(budget):
-        agents = [place.at(agent=agent) for agent in place.agents]
-        rows += [*agents, RuleLine("addlinespace")] if agents else []
+        rows += [*(replace(place, agent=agent) for agent in place.agents), *between[: len(place.agents)]]
     return rows
 
 
@@ -172,26 +167,14 @@ def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
     return [record for record in source.cka if record.budget == wanted]
 
 
-#: How hyperparameters of the trainer's header are named in a table; others keep their own name.
-_HYPERPARAMETERS = {
-    "environments": "Parallel environments", "rollout_length": "Rollout length", "budget_steps": "Total timesteps",
-    "learning_rate": "Learning rate", "discount": "Discount factor γ", "gae_lambda": "GAE λ",
-    "minibatches": "Minibatches per update", "epochs": "Update epochs", "clip": "Clip coefficient",
-    "value_clipping": "Value loss clipping", "entropy_coefficient": "Entropy coefficient",
-    "value_coefficient": "Value loss coefficient", "max_gradient_norm": "Max gradient norm", "adam_epsilon": "Adam ε",
-    "rewards": "Reward normalization / clipping",
-}  # fmt: skip
-#: Fields that say how the arithmetic is cut into pieces; they are not hyperparameters of the method.
-_NOT_SHOWN = {"micro_batch", "inference_batch"}
-_REWARDS = {"raw": "none", "cleanrl": "normalized, clipped to ±10"}
-
-
 def _hyper(source: ReportSource, budget: str) -> list[Any]:
     """Hyperparameters, name and value; a value that differs between budgets names them."""
+    layout = read_tables("tables.toml")["hyper"]
+    labels: dict[str, str] = layout["labels"]
     by_budget = {name: source.hyperparameters[name] for name in sorted(source.hyperparameters, key=steps_of)}
     known = {name for values in by_budget.values() for name in values}
     rows = []
-    for name in (*_HYPERPARAMETERS, *sorted(known - set(_HYPERPARAMETERS) - _NOT_SHOWN)):
+    for name in (*labels, *sorted(known - set(labels) - set(layout["left_out"]))):
         shown = {
             each: _value_text(name, values[name]) for each, values in by_budget.items() if name in values
         }
@@ -200,15 +183,19 @@ def _hyper(source: ReportSource, budget: str) -> list[Any]:
             continue
         if len(texts) > 1 and name != "budget_steps":
             texts = [f"{text} ({each})" for each, text in shown.items()]
-        label = _HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize())
+        label = labels.get(name, name.replace("_", " ").capitalize())
         value = "; ".join(texts)
-        rows.append([text_cell(label, raw=name), text_cell(value, tex=_power_of_ten(escape_tex(value)))])
+        # Powers of ten are one formula.
+        tex = re.sub(
+            r"([\d.]+)\$\\times\$10\\textasciicircum\{\}(-?\d+)", r"$\1\\times10^{\2}$", escape_tex(value)
+        )
+        rows.append([text_cell(label, raw=name), text_cell(value, tex=tex)])
     return rows
 
 
 def _value_text(name: str, value: Any) -> str:
     if name == "rewards":
-        return _REWARDS.get(str(value), str(value))
+        return str(read_tables("tables.toml")["hyper"]["rewards"].get(str(value), value))
     if name == "budget_steps" and isinstance(value, int):
         return steps_text(value)
     if name == "learning_rate":
@@ -223,10 +210,6 @@ def _value_text(name: str, value: Any) -> str:
 def _scientific(value: float) -> str:
     mantissa, exponent = f"{value:e}".split("e")
     return f"{float(mantissa):g}×10^{int(exponent)}"
-
-
-def _power_of_ten(tex: str) -> str:
-    return re.sub(r"([\d.]+)\$\\times\$10\\textasciicircum\{\}(-?\d+)", r"$\1\\times10^{\2}$", tex)
 
 
 def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
@@ -247,24 +230,20 @@ def _of_two_rules(source: ReportSource, rows: Iterable[Row]) -> list[Any]:
     return [row for row in rows if row.rule in source.findings.two_rules]
 
 
-def _other_method(source: ReportSource, budget: str) -> list[Any]:
-    """The same comparisons and gaps by the other method."""
-    other = source.findings.results.other_method
-    return [*other.floor_comparisons, *other.gaps] if other else []
-
-
 #: The rows of the other tables. Of the merged rule, rules are compared on held-out levels only.
 _ROWS: dict[str, Callable[[ReportSource, Any], Iterable[Any]]] = {
     "pooled": _pooled,
     "floor": _floor,
-    "full": _full,
-    "res": _res,
+    "full": _agents,
+    "res": lambda source, budget: _agents(source, budget, RuleLine("addlinespace")),
     "cobbe": _cobbe,
     "gap2x2": _gap2x2,
     "references": _references,
     "leaks": lambda source, about: source.leaked,
     "ckacontrol": _ckacontrol,
-    "other_method": _other_method,
+    "other_method": lambda source, about: (
+        [*other.floor_comparisons, *other.gaps] if (other := source.findings.results.other_method) else []
+    ),
     "sensitivity": lambda source, about: _of_two_rules(source, source.findings.results.sensitivity),
     "multiverse": lambda source, about: (
         row for row in _of_two_rules(source, source.findings.results.sensitivity) if row.n_choices
