@@ -10,7 +10,7 @@ import pytest
 from tests.report.printed_cka import write_cka
 from tests.report.printed_results import INVENTED, printed_results, without
 
-from gapfloor.report.cka_input import read_cka
+from gapfloor.report.cka import read_cka
 from gapfloor.report.findings import Findings
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.tables.cells import count_word, p_value, percent_number

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import (
@@ -25,13 +25,10 @@ from gapfloor.analysis.rows import (
     RuleDifferenceRow,
     ScoreRow,
     ScreenRow,
-    ScreenSummary,
     SensitivityRow,
 )
 from gapfloor.engines.procgen import PAPER_GAMES
 from gapfloor.escape import key_part, safe_key
-
-Found = TypeVar("Found")
 
 #: The reference that is the floor; others are stricter.
 FLOOR = "uniform"
@@ -82,7 +79,7 @@ class GameFindings:
     @property
     def key(self) -> str:
         """Game and budget as the start of a number's key."""
-        parts = self.findings.key("game", self.name), self.findings.key("budget", self.budget)
+        parts = self.findings.keys["game"][self.name], self.findings.keys["budget"][self.budget]
         return ".".join(filter(None, parts))
 
     def comparison(self, rule: str | None, level_set: str) -> ComparisonRow | None:
@@ -121,14 +118,13 @@ class GameFindings:
 
     def floor(self, level_set: str) -> ReturnRow | None:
         """The plan's reference on one level set; floors without a budget serve every budget."""
-        floors = self.findings.results.floors
-        labels = {
-            "game": self.game,
-            "mode": self.env.mode,
-            "level_set": level_set,
-            "reference": self.findings.plan.reference,
-        }
-        return _first(floors, budget=self.budget, **labels) or _first(floors, **labels)
+        wanted = (self.game, self.env.mode, level_set, self.findings.plan.reference)
+        found = [
+            row
+            for row in self.findings.results.floors
+            if (row.game, row.mode, row.level_set, row.reference) == wanted
+        ]
+        return next((row for row in found if row.budget == self.budget), found[0] if found else None)
 
     def score(self, rule: str, level_set: str) -> ScoreRow | None:
         """A normalised score; the floor's may carry no budget, and a mean over games has no mode of its own."""
@@ -154,12 +150,12 @@ class GameFindings:
         ordered = [agent for agent in self.findings.source.agents if agent in found]
         return (*ordered, *sorted(found - set(ordered)))
 
-    def at(self, **labels: str) -> GameFindings:
-        """The same place for one agent or level set."""
-        return replace(self, **labels)  # type: ignore[arg-type]
-
     def _row(self, kind: str, **labels: Any) -> Any | None:
-        return _first(self.rows.get(kind, ()), **labels)
+        """The first row with these labels; None where there is none."""
+        for row in self.rows.get(kind, ()):
+            if all(getattr(row, name) == value for name, value in labels.items()):
+                return row
+        return None
 
 
 class Findings:
@@ -295,7 +291,8 @@ class Findings:
         return self._slugs.get(label, slug(label))
 
     @cached_property
-    def _keys(self) -> dict[str, dict[str, str]]:
+    def keys(self) -> dict[str, dict[str, str]]:
+        """Games' names, agents and budgets as parts of a number's key; empty for data without budgets."""
         agents = [*self.source.agents, *(row.agent or "" for row in self.results.agents)]
         return {
             "game": unique_names(
@@ -305,18 +302,10 @@ class Findings:
             "budget": unique_names(self.budgets, safe_key),
         }
 
-    def key(self, kind: Literal["game", "agent", "budget"], label: str) -> str:
-        """A game's name, an agent or a budget as part of a number's key; empty where the data have no budgets."""
-        return self._keys[kind][label]
-
     def call_counts(self, budget: str, rule: str, level_set: str) -> list[CallCount]:
         """How many games got which call; one entry per agent where agents are not pooled."""
         asked = (budget, rule, level_set)
         return [row for row in self.results.call_counts if (row.budget, row.rule, row.level_set) == asked]
-
-    def screen_summary(self, budget: str) -> ScreenSummary | None:
-        """How many games the screen flags."""
-        return _first(self.results.screen_summaries, budget=budget)
 
     def hardest_env(self) -> Env | None:
         """Among the games with the most budgets, the one whose held-out return lies lowest against the floor.
@@ -332,14 +321,6 @@ class Findings:
             if scores and places[0].gap(self.primary) is not None:
                 candidates.append((-len(rows), min(scores), at))
         return self.all_envs[min(candidates)[2]] if candidates else None
-
-
-def _first(rows: Iterable[Found], **labels: Any) -> Found | None:
-    """The first row with these labels; None where there is none."""
-    for row in rows:
-        if all(getattr(row, name) == value for name, value in labels.items()):
-            return row
-    return None
 
 
 def agent_name(agent: str) -> str:

@@ -10,12 +10,11 @@ from typing import Any
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.escape import clean_text, escape_markdown
 from gapfloor.records.atomic import remove_leftovers, write_text_atomically
-from gapfloor.report.card import build_card, card_to_json, card_to_markdown
+from gapfloor.report.card import MODEL_NAME, build_card, card_to_json, card_to_markdown, model_card
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.print_figure import write_figures
 from gapfloor.report.findings import Findings
 from gapfloor.report.methods import build_methods
-from gapfloor.report.model_card import MODEL_NAME, model_card
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.page import render_page
 from gapfloor.report.source import ReportSource
