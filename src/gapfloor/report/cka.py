@@ -117,7 +117,7 @@ _Groups = dict[tuple[str, str], dict[str, list[CkaRecord]]]
 def cka_numbers(findings: Findings, records: Sequence[CkaRecord]) -> Iterator[tuple[str, Cell]]:
     """The keys that CKA results give."""
     groups: _Groups = {}
-    for record in sorted(records, key=lambda record: findings.agent_place(record.agent)):
+    for record in sorted(records, key=lambda record: findings.order_of("", record.agent)):
         place = key_part(record.game), key_part(record.budget)
         groups.setdefault(place, {}).setdefault(record.agent, []).append(record)
     yield from _controls(groups)

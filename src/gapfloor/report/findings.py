@@ -144,6 +144,13 @@ class GameFindings:
         return exact[0] if len({row.agent for row in exact}) == 1 else None
 
     @cached_property
+    def scores(self) -> list[ScoreRow]:
+        """The normalised scores of the two rules and of the floor, on both level sets."""
+        rules = (*self.findings.two_rules, FLOOR)
+        found = (self.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
+        return [row for row in found if row]
+
+    @cached_property
     def agents(self) -> tuple[str, ...]:
         """The agents with runs, in the order differences are taken."""
         found = {row.agent or "" for row in self.rows.get("agents", ())}
@@ -162,14 +169,36 @@ class Findings:
     """An `AnalysisResults` with an index."""
 
     def __init__(self, results: AnalysisResults, *, same_draws: bool | None = None) -> None:
-        self.results = results
+        self.results, self.plan, self.source = results, results.plan, results.source
         #: Whether the floor was checked to be on the levels that the runs played; None where that is not known.
         self.same_draws = same_draws
-        self.plan = results.plan
-        self.source = results.source
+        #: Whether a game has one row per rule and level set: one agent, or all of them pooled.
+        self.is_one_pool = self.plan.pooled or len(self.source.agents) < 2
+        rules = [rule for rule in self.source.rules if rule != FLOOR]
+        planned = self.plan.primary_rule
+        #: The plan's primary rule; in data without it, the first rule that they have.
+        self.primary = planned if planned in rules or not rules else rules[0]
+        #: Rules in the data, the primary one first.
+        self.rules = (self.primary, *(rule for rule in rules if rule != self.primary))
+        others = [rule for rule in self.rules if rule not in (self.primary, MERGED)]
+        #: The rule printed second: greedy where there is one, else the next that is neither primary nor merged.
+        self.secondary = "greedy" if "greedy" in others else next(iter(others), None)
+        #: The primary rule and the one printed second.
+        self.two_rules = [rule for rule in (self.primary, self.secondary) if rule]
+        self._places = self._rows_by_place()
+        #: Every game in a mode: the paper's games in its order, then the others in the order of the data.
+        self.all_envs = self._ordered_envs()
+        compared = (*results.floor_comparisons, *results.gaps)
+        known = dict.fromkeys((*self.source.budgets, *sorted({row.budget for row in compared})))
+        present = [budget for budget in known if any(row.budget == budget for row in compared)]
+        #: Budget labels, ascending; those that are not numbers keep their order.
+        self.budgets = tuple(sorted(present, key=steps_of))
+        #: The budget with the most games; among equals the smallest.
+        self.main_budget = max(self.budgets, key=lambda budget: len(self.places(budget)), default="")
+        #: The budgets, the main one first.
+        self.main_first = sorted(self.budgets, key=lambda budget: budget != self.main_budget)
 
-    @cached_property
-    def _places(self) -> dict[tuple[Env, str], GameFindings]:
+    def _rows_by_place(self) -> dict[tuple[Env, str], GameFindings]:
         """The rows by place: a large study asks for them a hundred thousand times."""
         places: dict[tuple[Env, str], GameFindings] = {}
         for kind in _ROWS:
@@ -182,11 +211,6 @@ class Findings:
                         places[key] = GameFindings(self, *key, rows={kind: [] for kind in _ROWS})
                     places[key].rows[kind].append(row)
         return places
-
-    @property
-    def is_one_pool(self) -> bool:
-        """Whether a game has one row per rule and level set: one agent, or all of them pooled."""
-        return self.plan.pooled or len(self.source.agents) < 2
 
     def env_of(self, row: Any) -> Env:
         """The game, mode and, where agents are not pooled, the agent that a row is about."""
@@ -203,49 +227,7 @@ class Findings:
             place for place in found if place and (place.rows["floor_comparisons"] or place.rows["gaps"])
         )
 
-    @cached_property
-    def budgets(self) -> tuple[str, ...]:
-        """Budget labels, ascending; those that are not numbers keep their order."""
-        present = {row.budget for row in (*self.results.floor_comparisons, *self.results.gaps)}
-        ordered = [budget for budget in self.source.budgets if budget in present]
-        ordered += sorted(present - set(ordered))
-        return tuple(sorted(ordered, key=lambda label: (steps_of(label), ordered.index(label))))
-
-    @cached_property
-    def main_budget(self) -> str:
-        """The budget with the most games; among equals the smallest."""
-        return max(self.budgets, key=lambda budget: len(self.places(budget)), default="")
-
-    @property
-    def main_first(self) -> list[str]:
-        """The budgets, the main one first."""
-        return sorted(self.budgets, key=lambda budget: budget != self.main_budget)
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """Rules in the data, the primary one first."""
-        return (self.primary, *(rule for rule in self.source.rules if rule not in (FLOOR, self.primary)))
-
-    @property
-    def primary(self) -> str:
-        """The plan's primary rule; in data without it, the first rule that they have."""
-        rules = [rule for rule in self.source.rules if rule != FLOOR]
-        return self.plan.primary_rule if self.plan.primary_rule in rules or not rules else rules[0]
-
-    @cached_property
-    def secondary(self) -> str | None:
-        """The rule printed second: greedy where there is one, else the next that is neither primary nor merged."""
-        others = [rule for rule in self.rules if rule not in (self.primary, MERGED)]
-        return "greedy" if "greedy" in others else (others[0] if others else None)
-
-    @property
-    def two_rules(self) -> list[str]:
-        """The primary rule and the one printed second."""
-        return [rule for rule in (self.primary, self.secondary) if rule]
-
-    @cached_property
-    def all_envs(self) -> tuple[Env, ...]:
-        """Every game in a mode: the paper's games in its order, then the others in the order of the data."""
+    def _ordered_envs(self) -> tuple[Env, ...]:
         found = {self.env_of(row) for row in (*self.results.floor_comparisons, *self.results.gaps)}
         with_runs = {(env.game, env.mode) for env in found}
         floors = {Env(row.game, row.mode) for row in self.results.floors}
@@ -253,22 +235,17 @@ class Findings:
         games = [*PAPER_GAMES, *(game for game in self.source.games if game not in PAPER_GAMES)]
         order = {game: at for at, game in enumerate(games)}
         agents = {agent: at for at, agent in enumerate(self.source.agents)}
+        places = {env: (order.get(env.game, len(order)), agents.get(env.agent, -1)) for env in found}
+        return tuple(
+            sorted(found, key=lambda env: (places[env][0], env.game, env.mode, places[env][1], env.agent))
+        )
 
-        def place_of(env: Env) -> tuple[Any, ...]:
-            at = order.get(env.game, len(order))
-            return at, env.game, env.mode, agents.get(env.agent, -1), env.agent
-
-        return tuple(sorted(found, key=place_of))
-
-    def game_place(self, game: str) -> tuple[int, str]:
-        """Where a game stands in the order of a report; a game without results comes last."""
-        games = [env.game for env in self.all_envs]
-        return games.index(game) if game in games else len(games), game
-
-    def agent_place(self, agent: str) -> tuple[int, str]:
-        """Where an agent stands, however its name is spelt."""
-        agents = [name.lower() for name in self.source.agents]
-        return agents.index(agent.lower()) if agent.lower() in agents else len(agents), agent
+    def order_of(self, game: str, agent: str) -> tuple[tuple[int, str], tuple[int, str]]:
+        """Where a game and an agent, however it is spelt, stand in a report; those without results come last."""
+        games, agents = [env.game for env in self.all_envs], [name.lower() for name in self.source.agents]
+        at_game = games.index(game) if game in games else len(games)
+        at_agent = agents.index(agent.lower()) if agent.lower() in agents else len(agents)
+        return (at_game, game), (at_agent, agent)
 
     def places_of(self, env: Env) -> list[GameFindings]:
         """A game at each of its budgets."""

@@ -64,10 +64,6 @@ class Methods:
             WORKS[key] for key in sorted({key for clause in self.clauses for key in clause.cites})
         )
 
-    def of(self, topic: str) -> str:
-        """The sentences about a topic."""
-        return " ".join(clause.sentence for clause in self.clauses if clause.topic == topic)
-
 
 def build_methods(source: ReportSource) -> Methods:
     """The paragraph for a report's source."""

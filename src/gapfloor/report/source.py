@@ -129,8 +129,8 @@ def source_of_results(
     leaks = sorted(store.root.glob("leakage/*.json"))
 
     def order(curve: SeedCurve) -> tuple[Any, ...]:
-        place, agent = findings.game_place(curve.game), findings.agent_place(curve.agent)
-        return place, steps_of(curve.budget), agent
+        game, agent = findings.order_of(curve.game, curve.agent)
+        return game, steps_of(curve.budget), agent
 
     return ReportSource(
         name=name,

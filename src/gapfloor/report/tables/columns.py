@@ -45,14 +45,6 @@ def _score(level_set: str) -> Source:
     return of
 
 
-def _constants(place: GameFindings, use: Use) -> Any:
-    if place.game == SUITE:
-        return BLANK
-    rules = (*use.findings.two_rules, FLOOR)
-    found = (place.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
-    return next((row for row in found if row), None)
-
-
 def _env(row: Any, use: Use) -> str:
     if row.game == SUITE:
         return SUITE if isinstance(row, GameFindings) else "all games"
@@ -120,7 +112,7 @@ _SOURCES: dict[str, Source] = {
     "disagreement": lambda place, use: place.disagreement(MERGED, TEST),
     "score_train": _score(TRAIN),
     "score_test": _score(TEST),
-    "constants": _constants,
+    "constants": lambda place, use: BLANK if place.game == SUITE else next(iter(place.scores), None),
     "cut": lambda place, use: next(
         (point for point in (place.screen.sweep if place.screen else ()) if f"{point.cut:.1f}" == use.rule),
         None,

@@ -106,9 +106,9 @@ def _agents(source: ReportSource, budget: str, *between: RuleLine) -> list[Any]:
 def _cobbe(source: ReportSource, budget: str) -> list[Any]:
     """Every game with a normalised score, a block per budget, then the means over games."""
     findings = source.findings
-    blocks = [[place for place in findings.places(each) if _has_score(place)] for each in findings.budgets]
+    blocks = [[place for place in findings.places(each) if place.scores] for each in findings.budgets]
     means = [GameFindings(findings, Env(SUITE, ""), each) for each in findings.budgets]
-    return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else [])
+    return _ruled([*blocks, [mean for mean in means if mean.scores]] if any(blocks) else [])
 
 
 def _gap2x2(source: ReportSource, game: Env) -> list[Any]:
@@ -154,8 +154,7 @@ def _ckacontrol(source: ReportSource, budget: str) -> list[Any]:
     for record in records_of_main_budget(source):
         if record.A == record.A:
             groups.setdefault((record.game, record.agent), []).append(record)
-    order = sorted(groups, key=lambda key: (findings.game_place(key[0]), findings.agent_place(key[1])))
-    return [seed_means(groups[key]) for key in order]
+    return [seed_means(groups[key]) for key in sorted(groups, key=lambda key: findings.order_of(*key))]
 
 
 def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
@@ -218,12 +217,6 @@ def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
     for block in blocks:
         rows += [RuleLine("midrule"), *block] if rows and block else block
     return rows
-
-
-def _has_score(place: GameFindings) -> bool:
-    findings = place.findings
-    rules = (*findings.two_rules, "uniform")
-    return any(place.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
 
 
 def _of_two_rules(source: ReportSource, rows: Iterable[Row]) -> list[Any]:
