@@ -90,8 +90,10 @@ class RayExecutor:
         capacity: int | None = None,
         must_authenticate: bool = True,
     ) -> None:
-        if address == "local":
-            require_token_here()
+        if address == "local" and "RAY_AUTH_MODE" not in os.environ:
+            # A cluster that this process starts has a token of its own.
+            os.environ["RAY_AUTH_MODE"] = "token"
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         try:
             import ray
         except ImportError:
@@ -149,10 +151,3 @@ def refuse_open_cluster(address: str) -> None:
             "its nodes with RAY_AUTH_MODE=token (docs/studies.md), or, if nobody else can reach it, add "
             "--without-authentication."
         )
-
-
-def require_token_here() -> None:
-    """Give a cluster that this process starts a token of its own, unless the user has chosen something else."""
-    if "RAY_AUTH_MODE" not in os.environ:
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
