@@ -6,7 +6,7 @@ import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.errors import CheckFailedError
-from gapfloor.plan.lock import history_path, lock_path, lock_plan
+from gapfloor.plan.lock import lock_path, lock_plan
 from known_truth import game_rows, repeated, table
 
 pytestmark = pytest.mark.fast
@@ -38,7 +38,7 @@ def used(tmp_path):
     def plan_of(text, rows):
         path = tmp_path / "plan.toml"
         path.write_text(f'name = "x"\n[floor]\nmethod = "recommended"\n[agents]\npooled = false\n{text}')
-        for each in (lock_path(path), history_path(path)):
+        for each in (lock_path(path), path.with_suffix(".lock-history")):
             each.unlink(missing_ok=True)
         lock_plan(path, cells_seen=0, seen_in="no cells")
         return analyse(rows, path).plan

@@ -137,8 +137,10 @@ def test_a_fresh_engine_plays_through_its_draw_and_shows_the_next_level_where_on
 
 def test_a_draw_can_be_longer_than_first_thought():
     engine = engine_from_spec(make_spec("leaper"), slots=1, levels=HELD_OUT, draw=1)
-    levels = [engine._next_level(0) for _ in range(40)]
-    assert levels == draw_levels(HELD_OUT, draw=1, slots=1, episodes=41)[0, 1:].tolist()
+    engine.observe()
+    levels = [int(engine.level_seeds[0]) for row in random_actions(3000, 1) if engine.step(row)[2][0]]
+    assert len(levels) > 16
+    assert levels == draw_levels(HELD_OUT, draw=1, slots=1, episodes=len(levels) + 1)[0, 1:].tolist()
 
 
 def test_a_begun_slot_waits_where_its_episode_ends():

@@ -12,7 +12,7 @@ import pytest
 from gapfloor.tables.cells import estimate, fixed, p_value, text_cell
 from gapfloor.tables.column import Column
 from gapfloor.tables.html import html_rows, to_html
-from gapfloor.tables.table import RuleLine, Table, Text, to_csv, to_float, to_markdown, to_tabular
+from gapfloor.tables.table import RuleLine, Table, to_csv, to_float, to_markdown, to_tabular
 from gapfloor.tables.terminal import to_terminal
 
 pytestmark = pytest.mark.fast
@@ -53,7 +53,7 @@ def table() -> Table:
     return Table(
         name="delta",
         title="Against the floor",
-        caption=Text("Differences."),
+        caption=text_cell("Differences."),
         columns=tuple(COLUMNS.values()),
         rows=(ROWS[0], RuleLine("midrule"), ROWS[1]),
         notes=("maze has one run.",),

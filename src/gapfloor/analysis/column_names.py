@@ -17,72 +17,20 @@ import pyarrow.compute as pc
 
 from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.errors import UsageError, nearest_names, unknown_name
+from gapfloor.shipped import shipped
 
-#: Columns that a table of episodes can have, with other names under which people keep them.
-ALIASES: dict[str, tuple[str, ...]] = {
-    "game": ("env", "environment", "env_id", "env_name", "task", "game_name"),
-    "mode": ("distribution_mode", "difficulty"),
-    "budget": ("total_timesteps", "timesteps", "total_steps", "training_steps", "steps"),
-    "agent": ("encoder", "algo", "algorithm", "method", "model", "agent_name", "policy", "exp_name"),
-    "seed": ("run", "run_seed", "training_seed", "train_seed", "agent_seed", "trial", "run_id"),
-    "reference": (),
-    "rule": ("action_rule", "action_selection", "decoding"),
-    "level_set": ("split", "levels", "level_split", "partition", "set", "phase", "dataset"),
-    "draw": ("eval_seed", "evaluation_seed", "rand_seed"),
-    "slot": (),
-    "index": (),
-    "level_seed": ("level", "level_id", "env_seed", "level_number"),
-    "episode_return": (
-        "return", "reward", "score", "episode_reward", "total_reward", "ep_return", "ep_reward", "ep_rew", "returns",
-        "rewards", "scores", "r", "episodic_return", "sum_reward",
-    ),
-    "step": ("global_step", "training_iteration", "env_step", "env_steps"),
-    "length": ("episode_length", "ep_length", "ep_len", "l"),
-}  # fmt: skip
-
-#: Shares of successes: the return of a table that has no other.
-_SUCCESS = (
-    "success", "success_rate", "is_success", "pc_success", "win_rate", "solve_rate", "solved", "accuracy",
-)  # fmt: skip
-#: Columns of a table of means, with other names for them.
-SUMMARY_ALIASES: dict[str, tuple[str, ...]] = {
-    "mean": (
-        "avg", "average", "mean_return", "mean_reward", "mean_score", "return_mean", "reward_mean", "score_mean",
-        "mean_episode_return", "mean_episode_reward", "avg_return", "avg_reward", "ep_rew_mean", "episode_reward_mean",
-        "episode_return_mean", "avg_sum_reward",
-    ),
-    "std": ("sd", "stdev", "std_dev", "standard_deviation", "return_std", "std_return", "std_reward", "score_std"),
-    "sem": ("se", "stderr", "std_err", "std_error", "standard_error"),
-    "n": ("n_runs", "n_seeds", "num_seeds", "num_runs", "seeds", "runs"),
-    "episodes": ("n_episodes", "num_episodes", "n_eval_episodes", "eval_episodes"),
-}  # fmt: skip
+_NAMES = shipped("data/table_names.toml")
+#: Columns that a table of episodes can have, and those of a table of means, with other names for them.
+ALIASES: dict[str, list[str]] = _NAMES["episodes"]
+SUMMARY_ALIASES: dict[str, list[str]] = _NAMES["means"]
+_COLUMNS = {**ALIASES, **SUMMARY_ALIASES}
+#: A folded name of a column -> our name for it.
+_MEANINGS = {name: ours for ours, names in _COLUMNS.items() for name in (ours, *names)}
 
 #: Labels that a column of constants can supply.
-LABEL_NAMES = ("game", "mode", "budget", "agent", "seed", "rule", "level_set", "draw")
-#: Constants of a table of means: the number of runs, and whether ± is a std or a sem.
-SUMMARY_LABELS = ("n", "spread")
-LEVEL_SETS = ("train", "test")
-#: What a rule is called elsewhere. It is not translated: the same word means different things in different tools.
-_RULE_HINTS = {
-    **dict.fromkeys(("stochastic", "sample", "sampling", "probabilistic"), "sampled"),
-    **dict.fromkeys(("deterministic", "argmax", "max", "mode"), "greedy"),
-    **dict.fromkeys(("random", "floor", "chance"), FLOOR_RULE),
-}
-_SET_HINTS = {
-    **dict.fromkeys(("training", "seen", "in-distribution", "id"), "train"),
-    **dict.fromkeys(
-        ("testing", "heldout", "held-out", "held_out", "unseen", "eval", "evaluation", "ood"), "test"
-    ),
-}
-#: What is filled in, with a remark, where a file does not say.
-_DEFAULTS = {
-    "budget": ("", "no column 'budget': all episodes count as one budget"),
-    "draw": ("0", "no column 'draw': all episodes count as one draw of levels"),
-    "mode": ("easy", "no column 'mode': easy mode is assumed (it matters for normalised scores only)"),
-    "reference": ("", ""),
-}
-#: What a file must say, or the user for it.
-_NEEDED = ("game", "agent", "seed", "rule", "level_set", "episode_return")
+LABEL_NAMES: tuple[str, ...] = tuple(_NAMES["labels"])
+#: The same for a table of means, which also has the number of runs, and whether ± is a std or a sem.
+_CONSTANTS = (*LABEL_NAMES, "n", "spread")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,13 +50,13 @@ class TableOptions:
     """Which step of a learning curve to use: last (default: learning curves are refused)."""
 
     def __post_init__(self) -> None:
-        known = {**ALIASES, **SUMMARY_ALIASES}
-        for name in self.names:
-            if name not in known:
-                raise unknown_name("column", name, known)
-        for name in self.constants:
-            if name not in (*LABEL_NAMES, *SUMMARY_LABELS):
-                raise unknown_name("label", name, (*LABEL_NAMES, *SUMMARY_LABELS))
+        for given, what, known in (
+            (self.names, "column", [*_COLUMNS]),
+            (self.constants, "label", _CONSTANTS),
+        ):
+            for name in given:
+                if name not in known:
+                    raise unknown_name(what, name, known)
         if self.decimal not in (".", ","):
             raise UsageError(f"--decimal {self.decimal!r} is not a decimal mark: use . or ,")
         if self.step not in ("", "last"):
@@ -121,17 +69,14 @@ class TableOptions:
         >>> TableOptions(columns="game=env").names
         {'game': 'env'}
         """
-        parts = (
-            [each for each in self.columns.split(",") if each.strip()]
-            if isinstance(self.columns, str)
-            else []
-        )
-        return name_value_pairs(parts if isinstance(self.columns, str) else self.columns, "--columns")
+        if isinstance(self.columns, str):
+            return _name_value_pairs(list(filter(str.strip, self.columns.split(","))), "--columns")
+        return _name_value_pairs(self.columns, "--columns")
 
     @cached_property
     def constants(self) -> dict[str, str]:
         """Label -> the value that every row has."""
-        return name_value_pairs(self.labels, "--label")
+        return _name_value_pairs(self.labels, "--label")
 
     def with_rule(self, rule: str) -> TableOptions:
         """The same with the label `rule`, unless it is empty."""
@@ -144,7 +89,7 @@ class TableOptions:
         return replace(self, labels={**self.constants, "rule": rule})
 
 
-def name_value_pairs(parts: Sequence[str] | Mapping[str, str], option: str) -> dict[str, str]:
+def _name_value_pairs(parts: Sequence[str] | Mapping[str, str], option: str) -> dict[str, str]:
     """NAME=VALUE texts as a mapping; `option` names them in errors."""
     if isinstance(parts, Mapping):
         return {str(name): str(value) for name, value in parts.items()}
@@ -169,9 +114,7 @@ def meaning(name: str, options: TableOptions) -> str:
     for ours, theirs in options.names.items():
         if theirs == name.strip():
             return ours
-    plain = folded_name(name)
-    known = {**ALIASES, **SUMMARY_ALIASES}
-    return next((ours for ours, names in known.items() if plain in (ours, *names)), "")
+    return _MEANINGS.get(folded_name(name), "")
 
 
 def success_column(names: Iterable[str], options: TableOptions) -> str:
@@ -179,7 +122,7 @@ def success_column(names: Iterable[str], options: TableOptions) -> str:
     names = [*names]
     if {"episode_return", "mean"} & {meaning(name, options) for name in names}:
         return ""
-    return next((name for name in names if folded_name(name) in _SUCCESS), "")
+    return next((name for name in names if folded_name(name) in _NAMES["success"]), "")
 
 
 def holds_episodes(names: Sequence[str], options: TableOptions) -> bool:
@@ -196,14 +139,14 @@ def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tupl
         if name in table.column_names:
             raise UsageError(f"{source} has a column '{name}' already: leave out --label {name}={value}.")
         table = _append(table, name, value)
-    missing = [name for name in _NEEDED if name not in table.column_names]
+    missing = [name for name in _NAMES["needed"] if name not in table.column_names]
     if missing:
         raise _missing_columns(missing, theirs, source)
     table = _apply_floor(table, options, source)
-    for name, (value, note) in _DEFAULTS.items():
+    for name, (value, *words) in _NAMES["defaults"].items():
         if name not in table.column_names:
             table = _append(table, name, value)
-            notes += [note] if note else []
+            notes += [f"no column '{name}': {note}" for note in words]
     return table, notes
 
 
@@ -223,12 +166,10 @@ def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Tab
         if ours in names and ours != theirs:
             names[names.index(ours)] = f"{ours} (not used)"
         names[names.index(theirs)] = ours
-    for ours, aliases in ALIASES.items():
+    for ours in ALIASES:
         if ours in names or ours in options.constants:
             continue
-        found = sorted(
-            name for name in names if folded_name(name) in (ours, *aliases) and name not in ALIASES
-        )
+        found = sorted(n for n in names if _MEANINGS.get(folded_name(n)) == ours and n not in ALIASES)
         if ours == "episode_return" and (success := success_column(names, options)):
             found = [success]
         if len(found) > 1:
@@ -296,9 +237,9 @@ def normal_level_set(name: str, *, source: str) -> str:
     ('train', '0:200')
     """
     folded = name.strip().lower()
-    if folded in LEVEL_SETS or re.fullmatch(r"\d+:\d+|all", folded):
+    if re.fullmatch(r"train|test|\d+:\d+|all", folded):
         return folded
-    hint = _SET_HINTS.get(folded)
+    hint = _our_word("level_sets", folded)
     remedy = (
         f"did you mean {hint}? Rename it in the file"
         if hint
@@ -314,11 +255,17 @@ def normal_rule(name: str, *, source: str) -> str:
     'sampled'
     """
     folded = name.strip().lower()
-    hint = _RULE_HINTS.get(folded)
-    if hint is None:
+    hint = _our_word("rules", folded)
+    if not hint:
         return folded
     remedy = f"--floor {name}" if hint == FLOOR_RULE else f"rename it to {hint} if that is what it means"
     raise UsageError(f"{source}: the rule '{name}' is not one of ours: {remedy}.")
+
+
+def _our_word(kind: str, word: str) -> str:
+    """Our word for another tool's rule or level set; empty where we know none."""
+    words: dict[str, list[str]] = _NAMES[kind]
+    return next((ours for ours, theirs in words.items() if word in theirs), "")
 
 
 def refuse_mixed_seeds(names: Sequence[str], *, source: str) -> None:

@@ -84,7 +84,13 @@ def read_source(
     # A large table is given away, so that `tidy` can free it before it needs the memory.
     del raw
     known = dataclasses.replace(options, floor="") if is_stated else options
-    inputs = _tidy_file(tables.pop(), source=named, cells=cells, unit=unit, first=first, options=known)
+    try:
+        inputs = tidy(tables.pop(), source=named, cells=cells, unit=unit, first=first, options=known)
+    except (pa.ArrowException, OverflowError, UnicodeError) as error:
+        raise UsageError(
+            f"{named} has a column of a type that cannot be used ({shortened(str(error))}): labels are text in UTF-8 "
+            "or whole numbers, and returns are numbers."
+        ) from error
     changed = () if isinstance(source, pa.Table) else (_changed_at(path),)
     inputs = dataclasses.replace(inputs, assumed=(*notes, *inputs.assumed), changed_at=changed)
     return run_means(inputs) if is_stated else inputs
@@ -114,16 +120,6 @@ def run_means(inputs: Inputs) -> Summaries:
         who = agent if len(inputs.labels["budget"][1]) == 1 else f"{agent}, {budget}"
         rows.append(Summary(game, who or rule, rule, level_set, mean, np.nan, 1))
     return Summaries(tuple(over_runs(rows)), inputs.assumed)
-
-
-def _tidy_file(table: pa.Table, *, source: str, **settings: Any) -> Inputs:
-    try:
-        return tidy(table, source=source, **settings)
-    except (pa.ArrowException, OverflowError, UnicodeError) as error:
-        raise UsageError(
-            f"{source} has a column of a type that cannot be used ({shortened(str(error))}): labels are text in UTF-8 "
-            "or whole numbers, and returns are numbers."
-        ) from error
 
 
 def _read_store(store: Store) -> Inputs:
@@ -169,11 +165,16 @@ def tidy(
         # A large table has no room for a second copy of its labels.
         table = table.drop_columns([name])
     for name in ("game", "rule", "level_set", "draw"):
-        _refuse_empty(labels[name], name, place, source=source)
+        if "" in labels[name][1]:
+            empty = place.listed(is_named(labels[name], ""))
+            raise UsageError(f"{source}: {name} is empty in {empty}. Fill it in.")
     labels["rule"] = relabelled(labels["rule"], lambda name: normal_rule(name, source=source))
     labels["level_set"] = relabelled(labels["level_set"], lambda name: normal_level_set(name, source=source))
     refuse_mixed_seeds(labels["seed"][1], source=source)
-    _mark_floors(labels)
+    # A uniform rule is the floor even where the reference column was left empty.
+    unmarked = is_named(labels["rule"], FLOOR_RULE) & is_named(labels["reference"], "")
+    if unmarked.any():
+        labels["reference"] = marked(labels["reference"], unmarked, FLOOR_RULE)
     inputs = gather(table, labels, place, source=source, cells=cells, assumed=assumed, extra=extra)
     slot, index = (whole_numbers(table, name, source=source) for name in ("slot", "index"))
     del table
@@ -198,18 +199,6 @@ def _one_step(table: pa.Table, options: TableOptions, *, source: str) -> pa.Tabl
             "policies. --step last reads the last step of each run; --columns budget=NAME makes every step a budget."
         )
     return table.filter(pa.array(is_last))
-
-
-def _refuse_empty(label: Label, name: str, place: Places, *, source: str) -> None:
-    if "" in label[1]:
-        raise UsageError(f"{source}: {name} is empty in {place.listed(is_named(label, ''))}. Fill it in.")
-
-
-def _mark_floors(labels: dict[str, Label]) -> None:
-    """A uniform rule is the floor even where the reference column was left empty."""
-    unmarked = is_named(labels["rule"], FLOOR_RULE) & is_named(labels["reference"], "")
-    if unmarked.any():
-        labels["reference"] = marked(labels["reference"], unmarked, FLOOR_RULE)
 
 
 def _refuse_duplicates(

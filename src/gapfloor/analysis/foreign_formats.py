@@ -24,6 +24,7 @@ from gapfloor.errors import UsageError
 from gapfloor.input_files import read_input_text
 from gapfloor.npy_bytes import DAMAGED_ZIP, read_npz
 from gapfloor.settings import parse_json
+from gapfloor.shipped import shipped
 from gapfloor.statistics.conventions import Floats
 
 #: More than the arrays or documents of a table of results can take.
@@ -42,12 +43,6 @@ _MOST_NAME = 250
 _IN_FOLDERS = (
     "*monitor.csv", "evaluations.npz", "eval_info.json", "*.eval", "*.csv", "*.parquet", "*.jsonl", "*.json",
 )  # fmt: skip
-#: Names of runs that say more than one thing: of CleanRL, of RL Baselines3 Zoo, an agent with its seed.
-_RUN_NAMES = (
-    re.compile(r"(?:.*/)?(?P<game>[^/]+?)__(?P<agent>[^/]+?)__(?P<seed>\d+)__\d+"),
-    re.compile(r"(?:.*/)?(?P<agent>[^/]+)/(?P<game>[^/]+-v\d+)_(?P<seed>\d+)"),
-    re.compile(r"(?P<agent>[^/]+?)[-_. ]+(?:seed|s)[-_=]?(?P<seed>\d+)"),
-)
 #: Episodes at the end of a training log that count as those of its last policy, as Stable-Baselines3 counts.
 LAST_EPISODES = 100
 _ZSTANDARD = 93
@@ -71,7 +66,10 @@ def read_document(path: Path, options: TableOptions) -> RawTable:
     """The rows of a JSON document, a numpy archive, or a log of inspect_ai, which is an archive of such documents."""
     suffix = path.suffix.lower()
     if suffix == ".npz":
-        document: Any = _arrays(path)
+        try:
+            document: Any = read_npz(path, most_bytes=MOST_BYTES)
+        except ValueError as error:
+            raise UsageError(f"{path} cannot be read as a numpy archive ({shortened(str(error))}).") from None
     elif suffix == ".eval":
         header, samples = (_archived_json(path, name) for name in ("header.json", "summaries.json"))
         document = {**header, "samples": samples} if isinstance(header, dict) else {}
@@ -91,13 +89,6 @@ def read_document(path: Path, options: TableOptions) -> RawTable:
     known = ", ".join(kind for kind, *_ in _FORMATS)
     kind = "a numpy archive" if suffix == ".npz" else "JSON"
     raise UsageError(f"{path} is {kind}, but none of these: {known}. Convert it to a table.")
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    try:
-        return read_npz(path, most_bytes=MOST_BYTES)
-    except ValueError as error:
-        raise UsageError(f"{path} cannot be read as a numpy archive ({shortened(str(error))}).") from None
 
 
 def _table(rows: Rows, options: TableOptions) -> pa.Table:
@@ -292,11 +283,9 @@ def read_folder(folder: Path, options: TableOptions, read: Callable[..., RawTabl
             "every episode since a monitor file was opened counts; of a training run, --step last reads the last "
             f"{LAST_EPISODES} per file"
         )  # fmt: skip
-    n_rows, columns = (
-        sum(each.num_rows for each in tables),
-        {name for each in tables for name in each.column_names},
-    )
-    check_extent(n_rows, len(columns), most=4 * sum(each.num_rows * each.num_columns for each in tables))
+    columns = {name for each in tables for name in each.column_names}
+    n_cells = sum(each.num_rows * each.num_columns for each in tables)
+    check_extent(sum(each.num_rows for each in tables), len(columns), most=4 * n_cells)
     try:
         joined = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:  # e.g. numbers in one file and text in another
@@ -308,11 +297,10 @@ def read_folder(folder: Path, options: TableOptions, read: Callable[..., RawTabl
 
 
 def _labels_in(path: Path, folder: Path) -> dict[str, str]:
-    place = path.relative_to(folder.parent).parent.as_posix()
-    match = next((found for pattern in _RUN_NAMES if (found := pattern.fullmatch(place))), None)
+    """What a path says of a run: seed=3 is a label, and folders may have the name of a run."""
     stated = (part.partition("=") for part in path.relative_to(folder).with_suffix("").as_posix().split("/"))
     named = {name: value for name, equals, value in stated if equals and name in LABEL_NAMES}
-    return {**(match.groupdict() if match else {}), **named}
+    return {**_named_run(path.relative_to(folder.parent).parent.as_posix()), **named}
 
 
 def _monitor_header(path: Path) -> dict[str, str]:
@@ -331,6 +319,10 @@ def run_labels(name: str) -> dict[str, str]:
     >>> run_labels("CartPole-v1__ppo__3__1674672938")
     {'game': 'CartPole-v1', 'agent': 'ppo', 'seed': '3'}
     """
-    patterns = _RUN_NAMES if len(name) <= _MOST_NAME else ()
-    match = next((found for pattern in patterns if (found := pattern.fullmatch(name))), None)
-    return match.groupdict() if match else {"agent": name}
+    return _named_run(name) or {"agent": name}
+
+
+def _named_run(name: str) -> dict[str, str]:
+    patterns = shipped("data/table_names.toml")["runs"] if len(name) <= _MOST_NAME else ()
+    match = next((found for pattern in patterns if (found := re.fullmatch(pattern, name))), None)
+    return match.groupdict() if match else {}

@@ -103,13 +103,17 @@ def gather(
             f"level_seed is missing in {place.listed(unknown)}: samples with such episodes count as if no level were "
             "known, so that their gaps are not tested"
         )
+    is_policy = is_named(labels["reference"], "")
+    for name in ("agent", "seed"):
+        if "" in labels[name][1] and (bad := is_policy & is_named(labels[name], "")).any():
+            notes.append(f"{name} is empty in {place.listed(bad)}: these episodes are taken as one run's")
     return Inputs(
         labels=labels,
         returns=returns,
         level_seed=level_seed,
         cells=cells if cells is not None and cells.num_rows else None,
         extra_columns=tuple(extra),
-        assumed=(*notes, *_unnamed_runs(labels, place)),
+        assumed=tuple(notes),
         agent_order=_order_of_appearance(labels),
     )
 
@@ -132,7 +136,8 @@ class Places:
 def numbers(column: pa.ChunkedArray, name: str, place: Places, *, source: str) -> Floats:
     """A column as finite numbers."""
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        values = [text for chunk in column.chunks for text in label_text(_plain(chunk)).to_pylist()]
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        values = [text for chunk in plain.chunks for text in label_text(chunk).to_pylist()]
         bad = np.array([not _is_number(value) for value in values])
         if bad.any():
             where = place.listed(bad)
@@ -202,10 +207,6 @@ def _rounded_games(returns: Floats, games: Label, *, is_float32: bool) -> list[s
     return found
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
-
-
 def _is_number(text: str) -> bool:
     try:
         return bool(np.isfinite(float(text)))
@@ -220,28 +221,14 @@ def whole_numbers(table: pa.Table, name: str, *, source: str) -> Ints:
         return np.broadcast_to(np.int32(-1), (table.num_rows,))
     column = table[name]
     try:
-        kept = column if column.type == pa.int32() else _narrowest(column.cast(pa.int64()))
-        return np.asarray(pc.fill_null(kept, -1).to_numpy())
+        if column.type != pa.int32():
+            column = column.cast(pa.int64())
+            # In four bytes where they fit.
+            if all(abs(end) < 1 << 31 for end in pc.min_max(column).as_py().values() if end is not None):
+                column = column.cast(pa.int32())
+        return np.asarray(pc.fill_null(column, -1).to_numpy())
     except pa.ArrowException:
-        raise UsageError(f"{source}: {name} must hold whole numbers, but is {column.type}.") from None
-
-
-def _narrowest(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Whole numbers in four bytes where they fit."""
-    ends = pc.min_max(column).as_py()
-    fits = all(abs(end) < 1 << 31 for end in ends.values() if end is not None)
-    return column.cast(pa.int32()) if fits else column
-
-
-def _unnamed_runs(labels: dict[str, Label], place: Places) -> list[str]:
-    is_policy = is_named(labels["reference"], "")
-    found = []
-    for name in ("agent", "seed"):
-        if "" in labels[name][1]:
-            bad = is_policy & is_named(labels[name], "")
-            if bad.any():
-                found.append(f"{name} is empty in {place.listed(bad)}: these episodes are taken as one run's")
-    return found
+        raise UsageError(f"{source}: {name} must hold whole numbers, but is {table[name].type}.") from None
 
 
 def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gapfloor.analysis.registry_entries import folded, shipped_data, shipped_registry
+from gapfloor.analysis.registry_entries import folded, shipped_registry
 from gapfloor.analysis.rows import ReturnRow
 from gapfloor.errors import UsageError
+from gapfloor.shipped import shipped
 from gapfloor.statistics.conventions import LARGEST
 
 
@@ -16,7 +17,7 @@ def shipped_procgen_floor(row: ReturnRow, key: str) -> dict[str, float] | None:
     if row.reference != "uniform" or row.engine.split(" ")[0] != "procgen":
         return None
     wanted = (row.game, row.mode, row.levels)
-    floors = shipped_data("floors.json")[key]["floors"]
+    floors = shipped("data/floors.json")[key]["floors"]
     return next((each for each in floors if (each["game"], each["mode"], each["levels"]) == wanted), None)
 
 
@@ -43,7 +44,7 @@ def find_known_floor(game: str, mode: str, level_set: str) -> StatedFloor | None
     384
     """
     wanted = folded(next(filter(None, found.groups()), game) if (found := _ATARI.fullmatch(game)) else game)
-    for entry in shipped_data("floors.json")["measured"]["floors"]:
+    for entry in shipped("data/floors.json")["measured"]["floors"]:
         if (folded(entry["game"]), entry["mode"], entry["level_set"]) == (wanted, mode, level_set):
             origin = f"the floor is the one that ships with gapfloor: {mode} levels {entry['levels']}"
             return StatedFloor(entry["mean"], entry["sem"], entry["n_episodes"], origin)

@@ -8,15 +8,14 @@ to ours with the difference, because conditions (starts, versions, numbers of ep
 from __future__ import annotations
 
 import functools
-import importlib.resources
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.errors import UsageError, nearest_names
 from gapfloor.settings import from_table, to_table
+from gapfloor.shipped import shipped
 from gapfloor.tables.cells import counted, formatted
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
@@ -112,10 +111,6 @@ class RegisteredEnvironment(ReadableResult):
         """The environment with its mode, if it has one."""
         return f"{self.game} ({self.mode})" if self.mode else self.game
 
-    def reference(self, name: str) -> RegisteredFloor | None:
-        """The floor of another reference, if it was measured."""
-        return next((floor for floor in self.floors if floor.reference == name), None)
-
     def difference(self, score: PublishedScore) -> tuple[float, float]:
         """Our floor minus a published score, and that difference over our standard error (nan where that is 0)."""
         delta = self.floor.mean - score.score
@@ -128,7 +123,7 @@ class RegisteredEnvironment(ReadableResult):
 
     def table(self) -> Table:
         """One row per reference."""
-        return floor_table([self])
+        return FloorRegistry((self,)).table()
 
     def sentences(self) -> list[str]:
         """What a seed is, published scores, and how to measure it again."""
@@ -163,7 +158,22 @@ class FloorRegistry(ReadableResult):
 
     def table(self) -> Table:
         """One row per environment and reference."""
-        return floor_table(self.entries)
+        return table_of(
+            "registry",
+            [
+                {
+                    "environment": entry.label, "family": entry.family, "seed": entry.seed, "mean": floor.mean,
+                    "reference": f"{floor.reference} ({floor.action})" if floor.action else floor.reference,
+                    "sem": floor.sem, "n_episodes": floor.n_episodes, "length": floor.length,
+                    "published": ", ".join(formatted("fine", each.score).typed for each in entry.published)
+                    if floor is entry.floor
+                    else "",
+                    **({} if floor.success is None else {"success": floor.success}),
+                }
+                for entry in self.entries
+                for floor in entry.floors
+            ],
+        )  # fmt: skip
 
     def sentences(self) -> list[str]:
         """How much there is."""
@@ -181,30 +191,10 @@ class FloorRegistry(ReadableResult):
         return FloorRegistry(found)
 
 
-def floor_table(entries: Iterable[RegisteredEnvironment]) -> Table:
-    """The table that people read: one row per environment and reference."""
-    return table_of(
-        "registry",
-        [
-            {
-                "environment": entry.label, "family": entry.family, "seed": entry.seed, "mean": floor.mean,
-                "reference": f"{floor.reference} ({floor.action})" if floor.action else floor.reference,
-                "sem": floor.sem, "n_episodes": floor.n_episodes, "length": floor.length,
-                "published": ", ".join(formatted("fine", each.score).typed for each in entry.published)
-                if floor is entry.floor
-                else "",
-                **({} if floor.success is None else {"success": floor.success}),
-            }
-            for entry in entries
-            for floor in entry.floors
-        ],
-    )  # fmt: skip
-
-
 @functools.cache
 def shipped_registry() -> FloorRegistry:
     """The registry that comes with the package."""
-    document = shipped_data("registry.json")
+    document = shipped("data/registry.json")
     return FloorRegistry(
         tuple(
             from_table(RegisteredEnvironment, each, source="registry.json")
@@ -217,7 +207,7 @@ def shipped_registry() -> FloorRegistry:
 def published_scores() -> tuple[PublishedScore, ...]:
     """Published random scores, each with its source."""
     scores: list[PublishedScore] = []
-    for source in shipped_data("published_scores.json")["sources"]:
+    for source in shipped("data/published_scores.json")["sources"]:
         shared = {name: source[name] for name in ("source", "conditions", "upper_name")}
         scores += [PublishedScore(**shared, **each) for each in source["scores"]]
     return tuple(scores)
@@ -265,12 +255,3 @@ def find_entry(
 def folded(name: str) -> str:
     """A name as it is compared: letters and digits in lower case."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
-
-
-@functools.cache
-def shipped_data(name: str) -> dict[str, Any]:
-    """A JSON document of the package's data."""
-    document: dict[str, Any] = json.loads(
-        importlib.resources.files("gapfloor").joinpath(f"data/{name}").read_text(encoding="utf-8")
-    )
-    return document

@@ -24,7 +24,7 @@ from gapfloor.calibration.classes import (
 from gapfloor.calibration.cloning import action_names_of, state_partitions
 from gapfloor.engines.engine import EngineSpec, State
 from gapfloor.engines.registry import check_ends, engine_from_spec
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_draw
 from gapfloor.machine import available_cores
 from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.load import PolicySource

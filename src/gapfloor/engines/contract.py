@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from gapfloor.engines.engine import Engine, EngineSpec, Option
-from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
+from gapfloor.engines.global_random_state import kept_random_states, read_random_states, seed_everything
 from gapfloor.engines.level_play import first_observation, hash_play, level_of_unlike_clones, random_actions
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.machine import may_start_processes
+from gapfloor.shipped import shipped
 from gapfloor.tables.readable import ReportResult
 
 #: Seeds of both of the usual level sets, and the last one there is; the first ones are always tried.
@@ -37,8 +38,6 @@ STEPS, MOST_STEPS = 60, 20_000
 
 #: Level sets for engines whose levels do not matter or are drawn.
 ANY_LEVELS, OTHER_LEVELS = LevelSet(0, 200), LevelSet(500, 700)
-
-SPACES = "actions and observations of a fixed form"
 
 #: Level -> hashes of its first observation and of its first steps.
 Plays = dict[int, tuple[str, str]]
@@ -112,14 +111,40 @@ def check_contract(game: str, *, options: Mapping[str, Option] | None = None) ->
     except (MissingExtraError, UnknownEnvironmentError):
         raise
     except GapfloorError as error:
-        return Contract(game, "", (Clause(SPACES, "BROKEN", str(error)),))
-    clauses = _described(engine)
+        return Contract(game, "", (_clause("spaces", "broken", error=error),))
+    clauses = list(_described(engine))
     try:
         clauses += _try_promises(spec, engine)
     except GapfloorError as error:
-        clauses.append(Clause("the checks run to their end", "BROKEN", str(error)))
+        clauses.append(_clause("checks", "broken", error=error))
     engine.close()
     return Contract(game, f"{spec.engine} {spec.version}", tuple(clauses))
+
+
+def _clause(part: str, outcome: str, **values: Any) -> Clause:
+    """A part of the contract and what was seen of it, in the words of `data/contract.toml`."""
+    about = shipped("data/contract.toml")[part]
+    mark, _, words = about[outcome].partition(": ")
+    return Clause(about["name"], mark, words.format(**values), outcome not in about.get("optional", ()))
+
+
+def _described(engine: Engine) -> Iterator[Clause]:
+    """What the environment says about itself: spaces, seed, masks, no-op and frames."""
+    found = getattr(engine, "description", None)
+    seen = found.layout.describe() if found else f"uint8 {engine.observation_shape}"
+    actions = str(engine.action_space)
+    if engine.n_actions:
+        names = ", ".join(engine.action_names[:8]) + (", ..." if engine.n_actions > 8 else "")
+        actions = f"{engine.n_actions} actions ({names})"
+    yield _clause("spaces", "kept", actions=actions, observations=seen)
+    if found is not None and found.offers_masks:
+        yield _clause("masks", "played" if found.masks else "offered")
+    words = found.noop_words if found else f"action {engine.noop}"
+    yield _clause("noop", "unnamed" if "not named" in words else "named", words=words)
+    engine.observe()
+    frame = engine.frame(0)
+    height, width = (0, 0) if frame is None else frame.shape[:2]
+    yield _clause("frames", "none" if frame is None else "drawn", height=height, width=width)
 
 
 def _try_promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
@@ -127,26 +152,24 @@ def _try_promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
     started = time.process_time()
     first_observation(fresh, LEVELS[0])
     levels = LEVELS[:FEW_LEVELS] if time.process_time() - started > SLOW_SECONDS else LEVELS
-    known, again = plays_of(fresh, levels), _plays_after_others(spec, levels)
+    known = plays_of(fresh, levels)
+    # A slot that has already played other levels, next to slots that play too.
+    rng = np.random.default_rng(1)
+    with contextlib.closing(engine_from_spec(spec, slots=3, levels=OTHER_LEVELS, draw=3)) as used:
+        for _ in range(STEPS):
+            used.step(random_actions(used, rng))
+        again = plays_of(used, levels, slot=1)
     starts, starts_again = ({level: play[0] for level, play in plays.items()} for plays in (known, again))
     return [
         _follows_draw(spec),
-        _same(
-            "the same seed is the same level", starts, starts_again,
-            f"first observations of {len(levels)} seeds agree in two environments",
-            "two resets with seed {} showed two first observations",
-        ),
+        _same("same", starts, starts_again),
         _other_levels(known),
-        _same(
-            "an episode is a function of its level and actions", known, again,
-            f"{len(levels)} levels, also after the slot had played other levels",
-            "level {} with the same actions was another episode after the slot had played other levels",
-        ),
+        _same("function", known, again),
         _fresh_process(spec, known),
         _global_state(fresh, levels[:FEW_LEVELS]),
         _episodes_end(spec),
         _cloning(spec, levels[:FEW_LEVELS]),
-    ]  # fmt: skip
+    ]
 
 
 def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays:
@@ -154,63 +177,44 @@ def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays
     return {level: hash_play(engine, level, slot=slot, steps=STEPS) for level in levels}
 
 
-def _plays_after_others(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
-    """The plays of levels in a slot that has already played others, next to slots that play too."""
-    rng = np.random.default_rng(1)
-    with contextlib.closing(engine_from_spec(spec, slots=3, levels=OTHER_LEVELS, draw=3)) as used:
-        for _ in range(STEPS):
-            used.step(random_actions(used, rng))
-        return plays_of(used, levels, slot=1)
-
-
-def _same(name: str, known: Mapping[int, Any], there: Mapping[int, Any], same: str, other: str) -> Clause:
-    """Whether every level was the same elsewhere: the words for all, or those for the first that was not."""
+def _same(part: str, known: Mapping[int, Any], there: Mapping[int, Any]) -> Clause:
+    """Whether every level was the same elsewhere."""
     unlike = next((level for level, play in known.items() if play != there[level]), None)
-    return Clause(name, "holds", same) if unlike is None else Clause(name, "BROKEN", other.format(unlike))
+    return _clause(part, "kept" if unlike is None else "broken", n=len(known), level=unlike)
 
 
 def _follows_draw(spec: EngineSpec) -> Clause:
     """Whether the engine plays the levels that `draw_levels` names."""
-    name = "a draw's levels are known before play"
     expected = draw_levels(ANY_LEVELS, draw=5, slots=4, episodes=1)[:, 0].tolist()
     with contextlib.closing(engine_from_spec(spec, slots=4, levels=ANY_LEVELS, draw=5)) as engine:
         engine.observe()
         found = engine.level_seeds.tolist()
-    if found != expected:
-        return Clause(name, "BROKEN", f"draw 5 should start on the levels {expected} and started on {found}")
-    return Clause(name, "holds", "the first level of each slot is the one computed beforehand")
+    return _clause("draw", "kept" if found == expected else "broken", expected=expected, found=found)
 
 
 def _other_levels(known: Plays) -> Clause:
     """Whether different seeds give different levels, at the start or in what follows."""
     starts, episodes = (len({play[part] for play in known.values()}) for part in (0, 1))
-    name, n = "another seed is another level", len(known)
     if episodes == 1:
-        words = f"{n} seeds gave the same episode: there are no other levels to generalize to"
-        return Clause(name, "BROKEN", words)
-    if starts == 1:
-        words = (
-            f"{n} seeds have one start and {episodes} different episodes: a seed decides what happens next"
-        )
-        return Clause(name, "note", words)
-    words = f"{n} seeds gave {starts} different starts and {episodes} different episodes"
-    return Clause(name, "holds" if starts == n else "note", words)
+        outcome = "broken"
+    elif starts == 1:
+        outcome = "later"
+    else:
+        outcome = "kept" if starts == len(known) else "some"
+    return _clause("other", outcome, n=len(known), starts=starts, episodes=episodes)
 
 
 def _fresh_process(spec: EngineSpec, known: Plays) -> Clause:
     """Whether a new process, with another order of sets and other global random states, plays the same episodes."""
-    name = "the same episodes in a fresh process"
     if not may_start_processes():
-        return Clause(name, "note", "not tried: this process may not start others", is_needed=False)
+        return _clause("process", "untried")
     with private_pool(1) as pool:
         try:
             there = pool.submit(_plays_here, spec, tuple(known)).result()
         except Exception as error:  # whatever happens there, the clause says it in words
             words = f"a new process cannot play it: {type(error).__name__}: {error}"
-            return Clause(name, "BROKEN", words.strip().splitlines()[0])
-    return _same(
-        name, known, there, f"{len(known)} levels", "level {} with the same actions is another episode there"
-    )
+            return _clause("process", "failed", error=words.strip().splitlines()[0])
+    return _same("process", known, there)
 
 
 def _plays_here(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
@@ -219,88 +223,40 @@ def _plays_here(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
 
 def _global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
     """Whether randomness comes from outside the environment: the global state of Python, numpy or torch."""
-    name = "no global random state"
-    kept = read_random_states()
-    try:
-        found = []
+    found = []
+    with kept_random_states():
         for seed in (1, 2):
             seed_everything(seed)
             before = read_random_states()
             found.append(plays_of(engine, levels))
             touched = [key for key, value in read_random_states().items() if value != before[key]]
-    finally:
-        restore_random_states(kept)
-    if found[0] != found[1] and not touched:
-        words = (
-            "unknown: episodes do not repeat, although no global state of Python, numpy or torch is touched"
-        )
-        return Clause(name, "note", words, is_needed=False)
-    if found[0] != found[1]:
-        return Clause(name, "BROKEN", f"episodes follow the global random state of {', '.join(touched)}")
-    if touched:
-        words = f"draws from the global state of {', '.join(touched)}, without effect on what was seen"
-        return Clause(name, "note", words, is_needed=False)
-    return Clause(name, "holds", "neither Python's, numpy's nor torch's is touched or matters")
+    if found[0] == found[1]:
+        return _clause("random", "touched" if touched else "kept", names=", ".join(touched))
+    return _clause("random", "broken" if touched else "unknown", names=", ".join(touched))
 
 
 def _episodes_end(spec: EngineSpec) -> Clause:
     """Whether random play ends; otherwise a cell would never be complete."""
-    name = "episodes end"
-    engine = engine_from_spec(spec, slots=4, levels=ANY_LEVELS)
     rng = np.random.default_rng(0)
-    engine.observe()
     lengths = np.zeros(4, dtype=np.int64)
     ended: list[int] = []
-    while len(ended) < 8 and lengths.sum() + sum(ended) < MOST_STEPS:
-        _, _, firsts = engine.step(random_actions(engine, rng))
-        lengths += 1
-        ended += lengths[firsts].tolist()
-        lengths[firsts] = 0
-    engine.close()
+    with contextlib.closing(engine_from_spec(spec, slots=4, levels=ANY_LEVELS)) as engine:
+        engine.observe()
+        while len(ended) < 8 and lengths.sum() + sum(ended) < MOST_STEPS:
+            _, _, firsts = engine.step(random_actions(engine, rng))
+            lengths += 1
+            ended += lengths[firsts].tolist()
+            lengths[firsts] = 0
     if not ended:
-        words = f"none ended within {MOST_STEPS:,} steps of random play: give --option max_episode_steps=N"
-        return Clause(name, "BROKEN", words)
+        return _clause("ends", "broken", most=MOST_STEPS)
     span = f"{min(ended)} to {max(ended)}" if min(ended) < max(ended) else f"{max(ended)}"
-    return Clause(name, "holds", f"{len(ended)} of random play, {span} steps")
+    return _clause("ends", "kept", n=len(ended), span=span)
 
 
 def _cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
     """Whether a saved state continues as the original does, in other slots and more than once."""
-    name = "states can be cloned"
-    engine = engine_from_spec(spec, slots=3, levels=ANY_LEVELS)
-    if not engine.can_clone:
-        words = "the same actions do not give the same state again: no calibration, no merged rule, no merged entropy"
-        return Clause(name, "note", words, is_needed=False)
-    unlike = level_of_unlike_clones(engine, levels)
-    engine.close()
-    if unlike is not None:
-        words = f"a clone on level {unlike} did not continue as the original did"
-        return Clause(name, "BROKEN", words, is_needed=False)
-    return Clause(name, "holds", f"{len(levels)} levels", is_needed=False)
-
-
-def _described(engine: Engine) -> list[Clause]:
-    """What the environment says about itself: spaces, seed, masks, no-op and frames."""
-    found = getattr(engine, "description", None)
-    seen = found.layout.describe() if found else f"uint8 {engine.observation_shape}"
-    actions = str(engine.action_space)
-    if engine.n_actions:
-        names = ", ".join(engine.action_names[:8]) + (", ..." if engine.n_actions > 8 else "")
-        actions = f"{engine.n_actions} actions ({names})"
-    clauses = [Clause(SPACES, "holds", f"{actions}; observation {seen}")]
-
-    def add(name: str, is_good: bool, words: str) -> None:
-        mark: Literal["holds", "note"] = "holds" if is_good else "note"
-        clauses.append(Clause(name, mark, words, is_needed=False))
-
-    if found is not None and found.offers_masks:
-        rest = "and only those are played" if found.masks else "play only those with --option masks=true"
-        add("legal actions", bool(found.masks), f"the environment says which actions are legal: {rest}")
-    noop = found.noop_words if found else f"action {engine.noop}"
-    add("an action that does nothing", "not named" not in noop, noop)
-    engine.observe()
-    frame = engine.frame(0)
-    nothing = "nothing to draw: neither render_mode rgb_array nor an image as observation"
-    words = nothing if frame is None else f"{frame.shape[0]}x{frame.shape[1]} pixels"
-    add("frames for replay", frame is not None, words)
-    return clauses
+    with contextlib.closing(engine_from_spec(spec, slots=3, levels=ANY_LEVELS)) as engine:
+        if not engine.can_clone:
+            return _clause("clones", "none")
+        unlike = level_of_unlike_clones(engine, levels)
+    return _clause("clones", "kept" if unlike is None else "broken", n=len(levels), level=unlike)

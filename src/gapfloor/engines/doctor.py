@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
-from gapfloor.engines.catalogue import ENVPOOL, PROCGEN, EngineFacts, installed_engines, package_version
+from gapfloor.engines.catalogue import ENGINES, ENVPOOL, GYMNASIUM, PROCGEN, EngineFacts, package_version
 from gapfloor.engines.contract import check_contract
 from gapfloor.errors import MissingExtraError
 from gapfloor.machine import available_cores
-
-#: Optional packages other than engines: package, extra, what it is for.
-OPTIONAL_PACKAGES = (
-    ("torch", "train", "training and checkpoints"),
-    ("safetensors", "train", "checkpoints"),
-    ("ray", "ray", "studies on a cluster"),
-)
+from gapfloor.shipped import shipped
 
 
 @dataclass(frozen=True)
@@ -28,23 +22,28 @@ class DoctorFinding:
     subject: str
     words: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as JSON values."""
-        return asdict(self)
-
 
 def examine(games: Sequence[str]) -> list[DoctorFinding]:
     """The whole report: this machine, then the games in each of the two engines that play ProcGen."""
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     found = [DoctorFinding("ok", "platform", f"{system}, {available_cores()} cores")]
-    for package, extra, purpose in OPTIONAL_PACKAGES:
+    known = shipped("data/engines.toml")
+    for package, extra, purpose in known["optional_packages"]:
         version = package_version(package)
         words = f'not installed; needed for {purpose}: pip install "gapfloor[{extra}]"'
         words = f"{version} ({purpose})" if version else words
         found.append(DoctorFinding("ok" if version else "missing", package, words))
     found.append(examine_gpu(_cuda_device()))
-    for name, version, words in installed_engines():
-        found.append(DoctorFinding("ok" if version else "missing", f"engine {name}", words))
+    for facts in ENGINES.values():
+        version = package_version(facts.package)
+        words = f"{facts.package} {version}" if version else f"not installed: {facts.install_command}"
+        if version and facts is GYMNASIUM:
+            names = known["gymnasium"]["packages"]
+            present = [f"{name} {of_package}" for name in names if (of_package := package_version(name))]
+            words += f" with {', '.join(present)}" if present else ""
+        words += " (no cloning, so no calibration)" if facts.never_clones else ""
+        words += f"; its games are written {facts.games}"
+        found.append(DoctorFinding("ok" if version else "missing", f"engine {facts.name}", words))
     return [*found, *examine_engine(PROCGEN, games), *examine_engine(ENVPOOL, games)]
 
 

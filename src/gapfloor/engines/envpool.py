@@ -30,15 +30,9 @@ from gapfloor.engines.gymnasium.engine import GymnasiumEngine, spec_of
 from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.errors import MissingExtraError, UnknownEnvironmentError, UsageError, unknown_name
 from gapfloor.levels import LevelSet
+from gapfloor.shipped import shipped
 
-#: Settings of a pool that decide how it runs, not what is played: gapfloor sets them itself.
-RESERVED = (
-    "num_envs", "batch_size", "num_threads", "max_num_players", "thread_affinity_offset", "base_path", "seed",
-    "env_seed", "gym_reset_return_info",
-)  # fmt: skip
-
-#: Options that gapfloor reads itself.
-OWN_OPTIONS = ("masks", "noop", "score")
+_KNOWN = shipped("data/engines.toml")["envpool"]
 
 #: EnvPool writes the largest and smallest floating-point numbers where an action has no bounds.
 NO_BOUND = 1e30
@@ -126,7 +120,7 @@ class PoolEnvironment:
 
     def __init__(self, recipe: Recipe) -> None:
         self._name, self._game, self.version = recipe.game, _procgen_game(recipe.game), _version(recipe.game)
-        self._settings = {name: value for name, value in recipe.options if name not in OWN_OPTIONS}
+        self._settings = {name: value for name, value in recipe.options if name not in _KNOWN["own_options"]}
         if self._game:
             self._settings |= {"num_levels": 1, "channel_first": False}
             self.action_names = procgen.ACTION_NAMES
@@ -195,8 +189,8 @@ def _pool_spec(name: str, settings: tuple[tuple[str, Option], ...]) -> Any:
     usual_spec = envpool.make_spec(name)
     usual = dict(zip(usual_spec._config_keys, usual_spec._config_values, strict=True))
     for option, value in settings:
-        if option in RESERVED or option not in usual:
-            offered = sorted(set(usual) - set(RESERVED)) + list(OWN_OPTIONS)
+        if option in _KNOWN["reserved"] or option not in usual:
+            offered = sorted(set(usual) - set(_KNOWN["reserved"])) + _KNOWN["own_options"]
             raise unknown_name(f"option of {name}", option, offered)
         if not _fits(value, usual[option]):
             raise UsageError(

@@ -6,9 +6,10 @@ nobody has imported it.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,16 @@ def seed_everything(seed: int) -> None:
         torch.manual_seed(seed)
 
 
-def restore_random_states(kept: Mapping[str, Any]) -> None:
-    """Put back what `read_random_states` returned."""
-    random.setstate(kept["random"])
-    name, keys, *rest = kept["numpy.random"]
-    np.random.set_state((name, np.frombuffer(keys, dtype=np.uint32), *rest))  # noqa: NPY002
-    torch = sys.modules.get("torch")
-    if torch is not None and "torch" in kept:
-        torch.set_rng_state(torch.frombuffer(bytearray(kept["torch"]), dtype=torch.uint8))
+@contextlib.contextmanager
+def kept_random_states() -> Iterator[None]:
+    """Put every global generator back as it was when the body of the `with` ends."""
+    kept = read_random_states()
+    try:
+        yield
+    finally:
+        random.setstate(kept["random"])
+        name, keys, *rest = kept["numpy.random"]
+        np.random.set_state((name, np.frombuffer(keys, dtype=np.uint32), *rest))  # noqa: NPY002
+        torch = sys.modules.get("torch")
+        if torch is not None and "torch" in kept:
+            torch.set_rng_state(torch.frombuffer(bytearray(kept["torch"]), dtype=torch.uint8))

@@ -8,7 +8,7 @@ Levels are compared
 3. and pairs that still agree by longer random play, which can only refute.
 
 What is looked at depends on the engine: ProcGen's levels are compared by their layout, without their looks (`Layouts`);
-in other engines everything that is seen counts.
+in other engines everything that is seen counts (`SeenLevels`).
 """
 
 from __future__ import annotations
@@ -23,22 +23,20 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.level_play import hash_play
 from gapfloor.engines.procgen import ACTION_NAMES, NOOP, ProcgenEngine
 from gapfloor.engines.registry import check_ends, engine_from_spec, written_game
-from gapfloor.levels import LevelSet
-from gapfloor.levels.overlap import (
-    LevelOverlap,
-    LevelPair,
-    check_comparable,
-    count_distinct,
-    equal_groups,
-    equal_pairs,
-    held_out,
-)
+from gapfloor.errors import UsageError
+from gapfloor.levels import LevelSet, check_disjoint
+from gapfloor.levels.overlap import LevelOverlap, LevelPair, equal_groups, equal_pairs
+from gapfloor.shipped import shipped
 
 #: Steps of the sequences that are played where levels start alike, and of the longer play.
 STEPS, LONG_STEPS = 64, 256
+#: More levels than this are not two sets that someone compares, but the generator.
+MOST_LEVELS = 20_000
 
 #: A hash of what was seen, by level.
 Fingerprints = dict[int, str]
+#: Sequences of actions, each played from the level's initial state.
+Sequences = tuple[tuple[int, ...], ...]
 
 
 def compare_levels(
@@ -46,26 +44,33 @@ def compare_levels(
 ) -> LevelOverlap:
     """The held-out levels of a game that equal a training level."""
     check_ends(spec)
-    check_comparable(train, test)
-    view = Layouts(spec) if spec.engine == PROCGEN.name else SeenLevels(spec, train)
-    game = f"{spec.game} {spec.mode}" if spec.engine == PROCGEN.name else written_game(spec)
+    for levels in (train, test):
+        if levels.n > MOST_LEVELS:
+            raise UsageError(
+                f"The level set {levels} has more than {MOST_LEVELS} levels: give a range, e.g. 0:200."
+            )
+    check_disjoint(train, test)
+    is_procgen = spec.engine == PROCGEN.name
+    view: Layouts | SeenLevels = Layouts(spec) if is_procgen else SeenLevels(spec, train)
+    game = f"{spec.game} {spec.mode}" if is_procgen else written_game(spec)
     both = [*range(train.start, train.stop), *range(test.start, test.stop)]
 
-    def twins_of(marks: Fingerprints) -> list[tuple[int, int]]:
-        return equal_pairs(marks, train=train, test=test)
+    def count_twins(marks: Fingerprints) -> int:
+        return len({held for held, _ in equal_pairs(marks, train=train, test=test)})
 
     tell(f"{game}: first observations of {len(both)} levels")
-    screens = view.first_screens(both)
-    pictures = view.first_pictures(both)
+    screens, pictures = view.look("screen", both), view.look("picture", both)
     marks = {level: f"{screens[level]}{pictures[level]}" for level in both}
-    first_frame = len(held_out(twins_of(marks)))
+    first_frame = count_twins(marks)
     alike = [level for group in equal_groups(marks) for level in group]
     if alike:
         tell(f"{game}: {len(alike)} levels that start alike, along {STEPS} steps")
-        marks |= {level: f"{marks[level]}{mark}" for level, mark in view.played(alike).items()}
-    pairs = twins_of(marks)
+        marks |= {level: f"{marks[level]}{mark}" for level, mark in view.look("play", alike).items()}
+    pairs = equal_pairs(marks, train=train, test=test)
     tell(f"{game}: {len(pairs)} pairs")
-    moves, actions = view.played_longer(sorted({level for pair in pairs for level in pair}))
+    paired = sorted({level for pair in pairs for level in pair})
+    moves, *others = (view.look(name, paired) for name in view.longer)
+    actions = others[0] if others else moves
     return LevelOverlap(
         game=spec.game,
         mode=spec.mode,
@@ -77,12 +82,14 @@ def compare_levels(
             LevelPair(held, known, moves[held] == moves[known], actions[held] == actions[known])
             for held, known in pairs
         ),
-        first_screen=len(held_out(twins_of(screens))),
+        first_screen=count_twins(screens),
         first_frame=first_frame,
-        distinct_train=count_distinct(marks, train),
-        distinct_test=count_distinct(marks, test),
-        compared=view.words(len(alike)),
-        later=view.shown_later(first_frame, len(held_out(pairs))),
+        distinct_train=len({marks[level] for level in both[: train.n]}),
+        distinct_test=len({marks[level] for level in both[train.n :]}),
+        compared=f"{view.start}; of the {len(alike)} alike, {view.play}"
+        if alike
+        else f"{view.start}: no two alike",
+        later=view.later(is_open=first_frame > count_twins(marks)),
     )
 
 
@@ -93,65 +100,43 @@ class SeenLevels:
     observation shows a part.
     """
 
+    longer = ("longer",)
+    """The looks that confirm pairs. Here every action is a move."""
+    start, play = "first observation", f"{STEPS} random actions"
+    """What is compared at the start of every level, and later, in words."""
+    _steps: Mapping[str, tuple[int, int]] = {"screen": (0, 0), "play": (STEPS, 0), "longer": (LONG_STEPS, 1)}
+    """Steps of random play and their seed, by the name of a look."""
+
     def __init__(self, spec: EngineSpec, levels: LevelSet) -> None:
         self._engine = engine_from_spec(spec, slots=1, levels=levels)
-        self._has_pictures = False
 
-    def first_screens(self, levels: Sequence[int]) -> Fingerprints:
-        return {level: hash_play(self._engine, level, steps=0)[0] for level in levels}
-
-    def first_pictures(self, levels: Sequence[int]) -> Fingerprints:
-        """The first picture of the whole level; empty texts where there is none."""
+    def look(self, name: str, levels: Sequence[int]) -> Fingerprints:
+        """Hashes of the first picture of the whole level (empty where there is none), or of what is played."""
+        if name != "picture":
+            steps, seed = self._steps[name]
+            return {level: hash_play(self._engine, level, steps=steps, seed=seed)[1] for level in levels}
         marks = {}
         for level in levels:
             self._engine.begin(0, level)
             frame = self._engine.frame(0)
             marks[level] = "" if frame is None else hashlib.sha256(frame.tobytes()).hexdigest()
-            self._has_pictures |= frame is not None
+            if frame is not None:
+                self.start = "first observation and picture"
         return marks
 
-    def played(self, levels: Sequence[int]) -> Fingerprints:
-        """What `STEPS` random actions bring."""
-        return {level: hash_play(self._engine, level, steps=STEPS)[1] for level in levels}
+    def later(self, *, is_open: bool) -> str:
+        """What a first frame leaves open, where some levels start alike and are different."""
+        return "what chance brings later" if is_open else ""
 
-    def played_longer(self, levels: Sequence[int]) -> tuple[Fingerprints, Fingerprints]:
-        """What `LONG_STEPS` random moves bring, and the same with every action: here every action is a move."""
-        longer = {level: hash_play(self._engine, level, steps=LONG_STEPS, seed=1)[1] for level in levels}
-        return longer, longer
-
-    def words(self, n_alike: int) -> str:
-        """What was compared, where this many levels started alike."""
-        looks = "first observation and picture" if self._has_pictures else "first observation"
-        return (
-            f"{looks}; of the {n_alike} alike, {STEPS} random actions"
-            if n_alike
-            else f"{looks}: no two alike"
-        )
-
-    def shown_later(self, first_frame: int, leaked: int) -> str:
-        """What a first frame leaves open; the numbers are those of held-out levels with such a twin and a real one."""
-        return "what chance brings later" if first_frame > leaked else ""
-
-
-#: Sequences of actions, each played from the level's initial state.
-Sequences = tuple[tuple[int, ...], ...]
 
 SCREEN: Mapping[str, bool] = {
     "use_backgrounds": False, "restrict_themes": True, "use_monochrome_assets": True,
 }  # fmt: skip
 WHOLE: Mapping[str, bool] = {**SCREEN, "center_agent": False}
 
-#: What the first frame of a game leaves open, from the engine's source. The level's own random stream decides it.
+#: What the first frame of a game leaves open.
 LATER: Mapping[str, str] = {
-    "bigfish": "which fish come, when and where",
-    "bossfight": "the boss's way and its fire",
-    "chaser": "the enemies' turns and where eggs hatch",
-    "dodgeball": "the enemies' ways",
-    "leaper": "which cars and logs come",
-    "miner": "the enemies' turns",
-    "ninja": "how a star thrown diagonally slides along a wall",
-    "plunder": "which ships come",
-    "starpilot": "which ships come",
+    game: facts["later"] for game, facts in shipped("data/procgen.toml")["games"].items() if "later" in facts
 }
 
 #: Steps of the sequence in the picture of the whole level.
@@ -160,6 +145,27 @@ WHOLE_STEPS = 16
 N_MOVES, LONG_SEQUENCES = 9, 4
 #: Levels side by side in one engine.
 _SLOTS = 32
+
+
+def fixed_sequences(steps: int = STEPS) -> Sequences:
+    """Standing still, running to the right with jumps, and straight moves that change every other step."""
+    right, jump = ACTION_NAMES.index("RIGHT"), ACTION_NAMES.index("RIGHT+UP")
+    straight = [ACTION_NAMES.index(name) for name in ("LEFT", "RIGHT", "UP", "DOWN")]
+    run = (*(right,) * 4, *(jump,) * 8, *(right,) * 8)
+    turns = np.repeat(np.random.default_rng(0).choice(straight, steps), 2)
+    return (NOOP,) * steps, (run * steps)[:steps], tuple(turns[:steps].tolist())
+
+
+def random_sequences(
+    n_actions: int, *, seed: int, count: int = LONG_SEQUENCES, steps: int = LONG_STEPS
+) -> Sequences:
+    """Random play in which an action is held for one to eight steps, so that it gets somewhere."""
+    rng = np.random.default_rng([n_actions, seed])
+    sequences = []
+    for _ in range(count):
+        actions = np.repeat(rng.integers(0, n_actions, steps), rng.integers(1, 9, steps))
+        sequences.append(tuple(actions[:steps].tolist()))
+    return tuple(sequences)
 
 
 class Layouts:
@@ -172,31 +178,26 @@ class Layouts:
     (`center_agent` off).
     """
 
+    longer = ("moves", "all actions")
+    start = "whole level in the first frame"
+    play = f"{STEPS} steps of {len(fixed_sequences())} fixed sequences"
+    _looks: Mapping[str, tuple[tuple[Mapping[str, bool], Sequences], ...]] = {
+        "screen": ((SCREEN, ((),)),),
+        "picture": ((WHOLE, ((),)),),
+        "play": ((SCREEN, fixed_sequences()), (WHOLE, ((NOOP,) * WHOLE_STEPS,))),
+        "moves": ((SCREEN, random_sequences(N_MOVES, seed=0)),),
+        "all actions": ((SCREEN, random_sequences(len(ACTION_NAMES), seed=0)),),
+    }
+    """How levels are drawn and what is played, by the name of a look."""
+
     def __init__(self, spec: EngineSpec) -> None:
         self._spec = spec
 
-    def first_screens(self, levels: Sequence[int]) -> Fingerprints:
-        return self.fingerprints(levels, SCREEN, ((),))
+    def look(self, name: str, levels: Sequence[int]) -> Fingerprints:
+        parts = [self.fingerprints(levels, *each) for each in self._looks[name]]
+        return {level: "".join(part[level] for part in parts) for level in levels}
 
-    def first_pictures(self, levels: Sequence[int]) -> Fingerprints:
-        return self.fingerprints(levels, WHOLE, ((),))
-
-    def played(self, levels: Sequence[int]) -> Fingerprints:
-        seen = self.fingerprints(levels, SCREEN, fixed_sequences())
-        whole = self.fingerprints(levels, WHOLE, ((NOOP,) * WHOLE_STEPS,))
-        return {level: f"{seen[level]}{whole[level]}" for level in levels}
-
-    def played_longer(self, levels: Sequence[int]) -> tuple[Fingerprints, Fingerprints]:
-        moves = self.fingerprints(levels, SCREEN, random_sequences(N_MOVES, seed=0))
-        return moves, self.fingerprints(levels, SCREEN, random_sequences(len(ACTION_NAMES), seed=0))
-
-    def words(self, n_alike: int) -> str:
-        if not n_alike:
-            return "whole level in the first frame: no two alike"
-        sequences = f"{STEPS} steps of {len(fixed_sequences())} fixed sequences"
-        return f"whole level in the first frame; of the {n_alike} alike, {sequences}"
-
-    def shown_later(self, first_frame: int, leaked: int) -> str:
+    def later(self, *, is_open: bool) -> str:
         return LATER.get(self._spec.game, "")
 
     def fingerprints(
@@ -220,27 +221,6 @@ class Layouts:
             marks |= dict(zip(part, _play(engine, part, sequences), strict=True))
         engine.close()
         return marks
-
-
-def fixed_sequences(steps: int = STEPS) -> Sequences:
-    """Standing still, running to the right with jumps, and straight moves that change every other step."""
-    right, jump = ACTION_NAMES.index("RIGHT"), ACTION_NAMES.index("RIGHT+UP")
-    straight = [ACTION_NAMES.index(name) for name in ("LEFT", "RIGHT", "UP", "DOWN")]
-    run = (*(right,) * 4, *(jump,) * 8, *(right,) * 8)
-    turns = np.repeat(np.random.default_rng(0).choice(straight, steps), 2)
-    return (NOOP,) * steps, (run * steps)[:steps], tuple(turns[:steps].tolist())
-
-
-def random_sequences(
-    n_actions: int, *, seed: int, count: int = LONG_SEQUENCES, steps: int = LONG_STEPS
-) -> Sequences:
-    """Random play in which an action is held for one to eight steps, so that it gets somewhere."""
-    rng = np.random.default_rng([n_actions, seed])
-    sequences = []
-    for _ in range(count):
-        actions = np.repeat(rng.integers(0, n_actions, steps), rng.integers(1, 9, steps))
-        sequences.append(tuple(actions[:steps].tolist()))
-    return tuple(sequences)
 
 
 def _play(engine: ProcgenEngine, levels: Sequence[int], sequences: Sequences) -> list[str]:

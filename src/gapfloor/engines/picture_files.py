@@ -24,17 +24,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gapfloor.leftovers import MEMORY, temporary_folder
+from gapfloor.shipped import shipped
 
-_SPACE, _TOPDOWN, _WATER = ({"space_backgrounds"}, {"topdown_backgrounds"}, {"water_backgrounds"})
-_PLATFORM = {"platform_backgrounds", "platform_backgrounds_2", *_SPACE}
-
-#: The folders of each game's backgrounds; sprites are in other folders, which several games share.
-BACKGROUND_FOLDERS = {
-    "bigfish": _WATER, "bossfight": _SPACE, "caveflyer": _SPACE, "chaser": _TOPDOWN, "climber": _PLATFORM,
-    "coinrun": _PLATFORM, "dodgeball": _TOPDOWN, "fruitbot": _TOPDOWN, "heist": _TOPDOWN, "jumper": _PLATFORM,
-    "leaper": _TOPDOWN, "maze": _TOPDOWN, "miner": _PLATFORM, "ninja": _PLATFORM, "plunder": _WATER,
-    "starpilot": _SPACE,
-}  # fmt: skip
+#: The folders of each game's backgrounds.
+BACKGROUND_FOLDERS: dict[str, set[str]] = {
+    game: set(facts["backgrounds"]) for game, facts in shipped("data/procgen.toml")["games"].items()
+}
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -72,7 +67,9 @@ def picture_folder(original: Path) -> Iterator[Path]:
     if _Pictures.promised is None or _Pictures.are_read:
         yield original
     else:
-        with temporary_folder("pictures", within=_folder_in_memory()) as folder:
+        # Where files never reach a disk, unless the user has chosen a folder for temporary files.
+        is_in_memory = "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK | os.X_OK)
+        with temporary_folder("pictures", within=str(MEMORY) if is_in_memory else None) as folder:
             try:
                 _fill(Path(folder), original, _Pictures.promised)
             except (OSError, ValueError):  # no links, no space, or another layout of the files
@@ -80,12 +77,6 @@ def picture_folder(original: Path) -> Iterator[Path]:
             else:
                 yield Path(folder)
     _Pictures.are_read = True
-
-
-def _folder_in_memory() -> str | None:
-    """Where files never reach a disk, unless the user has chosen a folder for temporary files."""
-    is_usable = "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK | os.X_OK)
-    return str(MEMORY) if is_usable else None
 
 
 def _fill(folder: Path, original: Path, games: frozenset[str]) -> None:
@@ -100,20 +91,17 @@ def _fill(folder: Path, original: Path, games: frozenset[str]) -> None:
 
 
 def _fill_with_blanks(folder: Path, source: Path) -> None:
+    """One file of each size is written, and the others are links to it: a new file takes longer than reading it."""
     for place, _, names in os.walk(source):
         inside = folder / os.path.relpath(place, source)
         inside.mkdir(parents=True, exist_ok=True)
         for name in names:
             if name.endswith(".png"):
-                _link_to_blank(inside / name, *_size(os.path.join(place, name)), folder.parent)
-
-
-def _link_to_blank(path: Path, width: int, height: int, folder: Path) -> None:
-    """One file of each size is written, and the others are links to it: a new file takes longer than reading it."""
-    blank = folder / f"{width}x{height}.png"
-    if not blank.exists():
-        blank.write_bytes(_blank(width, height))
-    os.link(blank, path)
+                width, height = _size(os.path.join(place, name))
+                blank = folder.parent / f"{width}x{height}.png"
+                if not blank.exists():
+                    blank.write_bytes(_blank(width, height))
+                os.link(blank, inside / name)
 
 
 def _size(path: str) -> tuple[int, int]:

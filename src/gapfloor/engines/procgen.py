@@ -1,14 +1,20 @@
 """ProcGen: the real C++ engine, one process, no engine threads, from the wheel that this Python has.
 
 The C++ code ends the process on invalid arguments, so everything is checked here first. Processes without engine
-threads are the fastest layout on CPUs; the workers provide the parallelism.
+threads are the fastest layout on CPUs; the workers provide the parallelism. There are two builds of the same code:
+`procgen-mirror` (Python 3.11 and 3.12) and `procgen-gym` (3.13 and later). Some frames differ, so cells record which
+one played.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,56 +23,25 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import MIRROR, PROCGEN
 from gapfloor.engines.engine import EngineSpec, Option, Step
-from gapfloor.engines.picture_files import is_shown
+from gapfloor.engines.picture_files import is_shown, picture_folder
 from gapfloor.engines.procgen_state import without_view
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_draw
+from gapfloor.quiet import without_chatter
+from gapfloor.shipped import shipped
 
-GAMES = (
-    "bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot",
-    "heist", "jumper", "leaper", "maze", "miner", "ninja", "plunder", "starpilot",
-)  # fmt: skip
-
-#: The eight games of the paper, in its order; `paper` on the command line means these.
-PAPER_GAMES = (
-    "starpilot", "fruitbot", "bigfish", "coinrun", "miner", "dodgeball", "bossfight", "heist",
-)  # fmt: skip
-
-#: Modes that only some games have; the engine ends the process when asked for another. The mode exploration is left
-#: out: it is hard mode on one level, so it has no gap.
-MODE_GAMES: Mapping[str, tuple[str, ...]] = {
-    "easy": GAMES,
-    "hard": GAMES,
-    "extreme": ("chaser", "dodgeball", "leaper", "starpilot"),
-    "memory": ("caveflyer", "dodgeball", "heist", "jumper", "maze", "miner"),
-}
-
-#: Visual options and their defaults in the engine.
-OPTIONS: Mapping[str, bool] = {
-    "center_agent": True,
-    "use_backgrounds": True,
-    "use_monochrome_assets": False,
-    "restrict_themes": False,
-    "use_generated_assets": False,
-    "paint_vel_info": False,
-}
-
-N_ACTIONS = 15
-NOOP = 4
-ACTION_NAMES = (
-    "LEFT+DOWN", "LEFT", "LEFT+UP", "DOWN", "no-op", "UP", "RIGHT+DOWN", "RIGHT", "RIGHT+UP",
-    "D", "A", "W", "S", "Q", "E",
-)  # fmt: skip
+_FACTS = shipped("data/procgen.toml")
+GAMES: tuple[str, ...] = tuple(_FACTS["games"])
+PAPER_GAMES: tuple[str, ...] = tuple(_FACTS["paper"])
+ACTION_NAMES: tuple[str, ...] = tuple(_FACTS["actions"])
+#: The games that have each mode.
+MODE_GAMES: Mapping[str, Sequence[str]] = {"easy": GAMES, "hard": GAMES, **_FACTS["modes"]}
+_OPTIONS: Mapping[str, bool] = _FACTS["options"]
+N_ACTIONS = len(ACTION_NAMES)
+NOOP = ACTION_NAMES.index("no-op")
 OBSERVATION_SHAPE = (64, 64, 3)
-
-
-def check_game(game: str) -> None:
-    """Refuse a name that is not a game, with the nearest names."""
-    if re.fullmatch(r"[\w/.-]+-v\d+", game):  # the form of Gymnasium's names
-        raise UsageError(f"Unknown game '{game}': did you mean gym:{game}, the environment of Gymnasium?")
-    if game not in GAMES:
-        raise unknown_name("game", game, GAMES)
+_STATE_BYTES = 2**20
 
 
 def make_spec(
@@ -82,17 +57,20 @@ def checked_options(
     game: str, *, mode: str, options: Mapping[str, Option] | None
 ) -> tuple[tuple[str, Option], ...]:
     """The options of a recipe whose game, mode and options exist; those that equal the default are left out."""
-    check_game(game)
+    if re.fullmatch(r"[\w/.-]+-v\d+", game):  # the form of Gymnasium's names
+        raise UsageError(f"Unknown game '{game}': did you mean gym:{game}, the environment of Gymnasium?")
+    if game not in GAMES:
+        raise unknown_name("game", game, GAMES)
     if mode not in MODE_GAMES:
         raise unknown_name("mode", mode, MODE_GAMES)
     if game not in MODE_GAMES[mode]:
         raise UsageError(f"{game} has no {mode} mode: it exists for {', '.join(MODE_GAMES[mode])}.")
     for name, value in (options or {}).items():
-        if name not in OPTIONS:
-            raise unknown_name("option", name, OPTIONS)
+        if name not in _OPTIONS:
+            raise unknown_name("option", name, _OPTIONS)
         if not isinstance(value, bool):
             raise UsageError(f"The option {name} is {value!r}: it must be true or false.")
-    changed = {name: value for name, value in (options or {}).items() if value != OPTIONS[name]}
+    changed = {name: value for name, value in (options or {}).items() if value != _OPTIONS[name]}
     return tuple(sorted(changed.items()))
 
 
@@ -106,13 +84,129 @@ def wheel_version() -> str:
     return version if PROCGEN.package == MIRROR else f"{PROCGEN.package} {version}"
 
 
-def _build() -> Any:
-    """Two classes of the installed wheel: a batch of slots, and the starts of levels."""
-    from gapfloor.engines import procgen_builds as builds
+class _Batch:
+    """A batch of slots; the engine writes into the arrays itself."""
 
-    if PROCGEN.package == MIRROR:
-        return builds.MirrorBatch, builds.MirrorLevelStarts
-    return builds.GymBatch, builds.GymLevelStarts
+    actions: Any
+    observations: Any
+    rewards: Any
+    firsts: Any
+    levels: Any
+    _env: Any
+    _lib: Any
+    _handle: Any
+
+    def observe(self) -> None:
+        """Let the engine write the present observations."""
+        self._lib.libenv_observe(self._handle)
+
+    def act(self) -> None:
+        """Apply `actions` and write what follows."""
+        self._lib.libenv_act(self._handle)
+        self._lib.libenv_observe(self._handle)
+
+    def load(self, slot: int, state: bytes) -> None:
+        """Put a slot into a saved state."""
+        self._lib.set_state(self._handle, int(slot), state, len(state))
+
+    def close(self) -> None:
+        """Free the engine's memory."""
+        self._env.close()
+
+
+class _MirrorBatch(_Batch):
+    """The build of `procgen-mirror`, which is called through cffi."""
+
+    def __init__(self, slots: int, **settings: Any) -> None:
+        # gym, which the wheel imports, prints a notice about itself to standard error, which users do not need.
+        with without_chatter("stderr"):
+            from procgen.env import ProcgenGym3Env
+        package = Path(sys.modules[ProcgenGym3Env.__module__].__file__ or "").parent
+        with picture_folder(package / "data" / "assets") as pictures:
+            self._env = ProcgenGym3Env(
+                num=slots, num_threads=0, resource_root=f"{pictures}{os.sep}", **settings
+            )
+        # The wheel looks this function up when an engine is freed, under a lock that making an engine holds. Should the
+        # garbage collector free one in that very moment, the process would wait for itself for ever: look it up now.
+        _ = self._env._c_lib.libenv_close
+        self._ffi, self._lib, self._handle = self._env._ffi, self._env._c_lib, self._env._c_env
+        self._buffer = self._ffi.new(f"char[{_STATE_BYTES}]")
+        self.actions = self._env._ac["action"]
+        self.observations = self._env._ob["rgb"]
+        self.rewards, self.firsts = self._env._rew, self._env._first
+        self.levels = self._env._info["level_seed"]
+
+    def save(self, slot: int) -> bytes:
+        """The whole state of a slot."""
+        return self._saved(self._handle, slot)
+
+    def _saved(self, handle: Any, slot: int) -> bytes:
+        size = self._lib.get_state(handle, slot, self._buffer, _STATE_BYTES)
+        return bytes(self._ffi.buffer(self._buffer, size))
+
+
+class _MirrorLevelStarts(_MirrorBatch):
+    """The states in which levels start, each from a fresh one-level engine.
+
+    Only the level's number changes between them, so the options are converted once and patched in place: a fifth of
+    the time that building the wheel's Python object takes. Row of `make bench`: "floor starpilot".
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(1, **settings)
+        self._options, self._kept = self._env._convert_options(self._ffi, self._lib, self._env._options)
+        self._start_level = self._kept[list(self._env._options).index("start_level")]
+
+    def state(self, level_seed: int) -> bytes:
+        """The state in which a level starts."""
+        self._start_level[0] = level_seed
+        handle = self._lib.libenv_make(1, self._options[0])
+        self._lib.libenv_set_buffers(handle, self._env._c_buffers)
+        state = self._saved(handle, 0)
+        self._lib.libenv_close(handle)
+        return state
+
+
+class _GymBatch(_Batch):
+    """The build of `procgen-gym`, which is called through ctypes."""
+
+    def __init__(self, slots: int, **settings: Any) -> None:
+        from procgen_gym.env import ProcgenVecEnv
+
+        self._env = ProcgenVecEnv(num_envs=slots, num_threads=0, **settings)
+        library = self._env._clib
+        self._lib, self._handle = library._lib, ctypes.c_void_p(library._handle)
+        self._buffer = ctypes.create_string_buffer(_STATE_BYTES)
+        self.actions = library._ac_bufs["action"]
+        self.observations = library._ob_bufs["rgb"]
+        self.rewards, self.firsts = library._rew_buf, library._first_buf.view(np.bool_)
+        self.levels = library._info_bufs["level_seed"]
+
+    def save(self, slot: int) -> bytes:
+        """The whole state of a slot."""
+        size = self._lib.get_state(self._handle, int(slot), self._buffer, _STATE_BYTES)
+        return ctypes.string_at(self._buffer, size)
+
+
+class _GymLevelStarts:
+    """The states in which levels start, each from a fresh one-level engine."""
+
+    def __init__(self, **settings: Any) -> None:
+        self._settings = settings
+
+    def state(self, level_seed: int) -> bytes:
+        """The state in which a level starts."""
+        batch = _GymBatch(1, **{**self._settings, "start_level": level_seed})
+        try:
+            return batch.save(0)
+        finally:
+            batch.close()
+
+
+#: A batch of slots and the starts of levels, by the installed wheel.
+_BATCH, _LEVEL_STARTS = (
+    (_MirrorBatch, _MirrorLevelStarts) if PROCGEN.package == MIRROR else (_GymBatch, _GymLevelStarts)
+)
 
 
 def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any]:
@@ -130,13 +224,12 @@ def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any
 @functools.lru_cache(maxsize=4096)  # about 150 MB of states; only the whole distribution gets there
 def _initial_state(spec: EngineSpec, level_seed: int) -> bytes:
     """The state in which a level starts, from a fresh engine: in dodgeball a slot remembers what it played before."""
-    state: bytes = _level_starts(spec).state(level_seed)
-    return state
+    return _level_starts(spec).state(level_seed)
 
 
 @functools.lru_cache(maxsize=4)
-def _level_starts(spec: EngineSpec) -> Any:
-    return _build()[1](**_settings(spec, levels=LevelSet(0, 1), draw=0))
+def _level_starts(spec: EngineSpec) -> _MirrorLevelStarts | _GymLevelStarts:
+    return _LEVEL_STARTS(**_settings(spec, levels=LevelSet(0, 1), draw=0))
 
 
 class ProcgenEngine:
@@ -165,20 +258,16 @@ class ProcgenEngine:
         if slots < 1:
             raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
         self.n_slots = slots
-        self._batch = _build()[0](slots, **_settings(self.spec, levels=levels, draw=draw))
+        self._batch = _BATCH(slots, **_settings(self.spec, levels=levels, draw=draw))
         # The engine writes into these arrays itself; copying them every step would cost a tenth of a floor.
         self._actions = self._batch.actions
         # Where pictures are blank nobody may look: an array without rows makes whoever does fail.
         self._observations = self._batch.observations[: slots if is_shown(game) else 0]
         self._rewards, self._firsts = self._batch.rewards, self._batch.firsts
-        self._levels = self._batch.levels
+        self.level_seeds: npt.NDArray[np.int32] = self._batch.levels
         self._act = self._batch.act
+        self.save, self.load, self.close = self._batch.save, self._batch.load, self._batch.close
         self._batch.observe()
-
-    @property
-    def level_seeds(self) -> npt.NDArray[np.int32]:
-        levels: npt.NDArray[np.int32] = self._levels
-        return levels
 
     def observe(self) -> Step:
         return self._observations, self._rewards, self._firsts
@@ -187,13 +276,6 @@ class ProcgenEngine:
         self._actions[:] = actions
         self._act()
         return self._observations, self._rewards, self._firsts
-
-    def save(self, slot: int) -> bytes:
-        state: bytes = self._batch.save(slot)
-        return state
-
-    def load(self, slot: int, state: bytes) -> None:
-        self._batch.load(slot, state)
 
     def begin(self, slot: int, level_seed: int) -> None:
         self.load(slot, self.initial_state(level_seed))
@@ -205,9 +287,6 @@ class ProcgenEngine:
     def initial_state(self, level_seed: int) -> bytes:
         """The state in which a level starts."""
         return _initial_state(self.spec, level_seed)
-
-    def close(self) -> None:
-        self._batch.close()
 
 
 class UnseenProcgen(ProcgenEngine):

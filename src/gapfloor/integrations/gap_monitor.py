@@ -23,7 +23,7 @@ from typing import Any
 
 from gapfloor.analysis.evaluation import CellRow
 from gapfloor.api.evaluate import evaluate
-from gapfloor.engines.global_random_state import read_random_states, restore_random_states
+from gapfloor.engines.global_random_state import kept_random_states
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 
@@ -104,11 +104,8 @@ class GapMonitor:
     def measure(self, step: int, policy: Any) -> GapReading:
         """Measure `policy` now. Global random generators are as before when this returns."""
         started = time.perf_counter()
-        kept = read_random_states()
-        try:
+        with kept_random_states():
             measured = evaluate(policy, budget=str(step), **self._settings)
-        finally:
-            restore_random_states(kept)
         cells = {("floor" if cell.reference else cell.rule, cell.level_set): cell for cell in measured.cells}
         values = _named(cells, self._rules)
         reading = GapReading(step, values, time.perf_counter() - started)

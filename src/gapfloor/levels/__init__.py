@@ -1,8 +1,7 @@
 """Level sets, seeded draws of levels, and the schedules made of them."""
 
-from gapfloor.levels.draws import draw_levels
 from gapfloor.levels.level_set import LevelSet, check_disjoint
-from gapfloor.levels.schedule import Schedule, census_schedule, drawn_schedule
+from gapfloor.levels.schedule import Schedule, census_schedule, draw_levels, drawn_schedule
 
 __all__ = [
     "LevelSet",

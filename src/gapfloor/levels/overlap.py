@@ -8,31 +8,19 @@ someone else took (`gapfloor.engines.level_comparison`) and holds the result; it
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError
 from gapfloor.json_values import DAMAGED, from_exact, to_exact
-from gapfloor.levels.level_set import LevelSet, check_disjoint
+from gapfloor.levels.level_set import LevelSet
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
 
 FORMAT = "gapfloor-leakage/1"
-#: More levels than this are not two sets that someone compares, but the generator.
-MOST_LEVELS = 20_000
-
-
-def check_comparable(train: LevelSet, test: LevelSet) -> None:
-    """Refuse sets that are too large to be compared level by level, and sets that share seeds."""
-    for levels in (train, test):
-        if levels.n > MOST_LEVELS:
-            raise UsageError(
-                f"The level set {levels} has more than {MOST_LEVELS} levels: give a range, e.g. 0:200."
-            )
-    check_disjoint(train, test)
 
 
 def equal_groups(fingerprints: Mapping[int, Hashable]) -> list[tuple[int, ...]]:
@@ -59,16 +47,6 @@ def equal_pairs(
     for group in equal_groups(fingerprints):
         pairs += [(held, known) for held in group if held in test for known in group if known in train]
     return sorted(pairs)
-
-
-def count_distinct(fingerprints: Mapping[int, Hashable], levels: LevelSet) -> int:
-    """How many different fingerprints a level set has."""
-    return len({mark for level, mark in fingerprints.items() if level in levels})
-
-
-def held_out(pairs: Iterable[tuple[int, int]]) -> set[int]:
-    """The held-out levels of pairs."""
-    return {held for held, _ in pairs}
 
 
 @dataclass(frozen=True)

@@ -82,15 +82,6 @@ def lock_path(plan_path: Path) -> Path:
     return Path(plan_path).with_suffix(".lock")
 
 
-def history_path(plan_path: Path) -> Path:
-    """Where the locks of a plan are remembered when a lock file is removed.
-
-    >>> history_path(Path("study/plan.toml")).as_posix()
-    'study/plan.lock-history'
-    """
-    return Path(plan_path).with_suffix(".lock-history")
-
-
 def lock_plan(
     plan_path: Path, *, cells_seen: int, seen_in: str, commit: str = "", now: datetime | None = None
 ) -> Lock:
@@ -104,7 +95,8 @@ def lock_plan(
             f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
             "cells seen. Add to it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
         )
-    path = history_path(plan_path)
+    # Locks are remembered next to the lock file, in case it is removed.
+    path = Path(plan_path).with_suffix(".lock-history")
     earlier = tuple(line for line in read_text(path).splitlines() if line) if path.exists() else ()
     locked = dataclasses.replace(_locked(plan, text, cells_seen, seen_in, commit, now), earlier=earlier)
     lock = Lock(locked)
@@ -168,14 +160,17 @@ def read_lock(plan_path: Path) -> Lock:
         seal = document.pop("seal")
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")
-        lock = Lock(_text(document["plan"]), tuple(_text(item) for item in document["addenda"]))
+        whole = [{"earlier": [], "commit": "", **each} for each in (document["plan"], *document["addenda"])]
+        plan, *addenda = (from_exact(LockedText, each) for each in whole)
+        if any(not re.fullmatch("[0-9a-f]{0,64}", each.commit) for each in (plan, *addenda)):
+            raise ValueError("a commit is not a hash")
     except DAMAGED:
         raise CheckFailedError(
             f"{path} is not a lock file, or is damaged. Restore it from your history."
         ) from None
     if seal != _seal(document):
         raise CheckFailedError(f"{path} was edited after locking. Restore it from your history.")
-    return lock
+    return Lock(plan, tuple(addenda))
 
 
 def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
@@ -194,13 +189,6 @@ def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
     seen_in = f"by the times of the data; the lock says {text.cells_seen}"
     counted = dataclasses.replace(text, cells_seen=before, seen_in=seen_in)
     return dataclasses.replace(locked, lock=dataclasses.replace(locked.lock, plan=counted))
-
-
-def _text(item: dict[str, Any]) -> LockedText:
-    text = from_exact(LockedText, {"earlier": [], "commit": "", **item})
-    if not re.fullmatch("[0-9a-f]{0,64}", text.commit):
-        raise ValueError(text.commit)
-    return text
 
 
 def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +19,7 @@ from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import UsageError
 from gapfloor.lazy import LazyMethod
 from gapfloor.settings import from_table, parse_toml, read_text, to_table
+from gapfloor.shipped import shipped_text
 
 #: The paper's tests, or the ones that hold their level at few runs (docs/methods.md).
 Method = Literal["paper", "recommended"]
@@ -248,7 +248,7 @@ def parse_addendum(text: str, *, source: str) -> Addendum:
 
 def builtin_text(name: str) -> str:
     """The text of a plan or addendum that comes with the package."""
-    return resources.files("gapfloor.plan").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+    return shipped_text(f"plan/data/{name}.toml")
 
 
 def paper_plan() -> Plan:
@@ -274,6 +274,7 @@ def split_difference(difference: str, *, source: str) -> tuple[str, str]:
 
 
 def _check_plan(plan: Plan, source: str) -> None:
+    scope = plan.scope
     rules = {
         "floor.alpha must lie between 0 and 1": 0 < plan.floor.alpha < 1,
         "floor.margin_fraction and margin_minimum must not be negative": min(
@@ -285,13 +286,12 @@ def _check_plan(plan: Plan, source: str) -> None:
         "intervals.seed must not be negative": plan.intervals.seed >= 0,
         "screen.cuts must rise": plan.screen.cuts[0] < plan.screen.cuts[1],
         "screen.actions must be at least 2": plan.screen.actions >= 2,
-        "scope.rules must name a rule": bool(plan.scope.rules),
-        "scope.primary_rule must be one of scope.rules": plan.scope.primary_rule in plan.scope.rules,
-        "scope.draws and scope.episodes must not be negative": min(plan.scope.draws, plan.scope.episodes)
-        >= 0,
-        "scope.seeds must name a seed": plan.scope.seeds is None or bool(plan.scope.seeds),
-        "scope.runs must be at least 1": plan.scope.runs is None or plan.scope.runs >= 1,
-        "scope.agents must name an agent": plan.scope.agents is None or bool(plan.scope.agents),
+        "scope.rules must name a rule": bool(scope.rules),
+        "scope.primary_rule must be one of scope.rules": scope.primary_rule in scope.rules,
+        "scope.draws and scope.episodes must not be negative": min(scope.draws, scope.episodes) >= 0,
+        "scope.seeds must name a seed": scope.seeds is None or bool(scope.seeds),
+        "scope.runs must be at least 1": scope.runs is None or scope.runs >= 1,
+        "scope.agents must name an agent": scope.agents is None or bool(scope.agents),
         "floor.method and gaps.method must be the same: a plan has one method": plan.gaps.method
         in (None, plan.method),
         "floor.least_runs must be at least 2": plan.least_runs >= 2,

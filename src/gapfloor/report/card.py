@@ -19,8 +19,9 @@ from gapfloor.json_values import jsonable, to_exact
 from gapfloor.report.findings import TEST, TRAIN, GameFindings
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import read_tables, said, template
+from gapfloor.report.text_templates import said, template
 from gapfloor.report.verdict import Verdict, build_verdicts
+from gapfloor.shipped import shipped
 
 SCHEMA = "gapfloor-card/3"
 
@@ -28,7 +29,11 @@ SCHEMA = "gapfloor-card/3"
 def build_card(source: ReportSource) -> dict[str, Any]:
     """The card as a JSON document; values unrounded, what is unknown null."""
     findings, provenance = source.findings, source.provenance
-    plan, words, checked = findings.plan, read_tables("method_words.toml"), provenance.verification
+    plan, words, checked = (
+        findings.plan,
+        shipped("report/templates/method_words.toml"),
+        provenance.verification,
+    )
     games = sorted(
         (_game(verdict, provenance) for verdict in build_verdicts(findings)),
         key=lambda game: findings.budgets.index(game["budget"]),
@@ -130,7 +135,7 @@ def _rule(place: GameFindings, rule: str) -> dict[str, Any] | None:
 
 
 def _fields(row: Row, kind: str) -> dict[str, Any]:
-    return {name: attrgetter(path)(row) for name, path in read_tables("card.toml")[kind].items()}
+    return {name: attrgetter(path)(row) for name, path in shipped("report/templates/card.toml")[kind].items()}
 
 
 #: The name in a report's model-card.md, to be replaced by that of the model.

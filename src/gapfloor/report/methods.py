@@ -10,13 +10,16 @@ import gapfloor
 from gapfloor.escape import clean_text, escape_markdown, escape_tex
 from gapfloor.plan.lock import NO_KEY
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import read_template, said
+from gapfloor.report.text_templates import said
+from gapfloor.shipped import shipped_text
 
 _WORK = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
 #: Key of a work -> its BibTeX entry, ready to print.
 WORKS = {
     found[1]: found[0]
-    for found in _WORK.finditer(read_template("works.bib").replace("VERSION", gapfloor.__version__))
+    for found in _WORK.finditer(
+        shipped_text("report/templates/works.bib").replace("VERSION", gapfloor.__version__)
+    )
 }
 
 

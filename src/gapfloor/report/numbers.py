@@ -28,7 +28,7 @@ from gapfloor.report.findings import (
     Findings,
     GameFindings,
 )
-from gapfloor.report.text_templates import read_tables, read_template
+from gapfloor.shipped import shipped, shipped_text
 from gapfloor.tables.cells import Cell, formatted, is_number
 
 #: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
@@ -91,14 +91,14 @@ def _keys() -> dict[str, list[tuple[str, Any, str]]]:
     """Section -> keys, how the value is taken from a row, and its format."""
     return {
         section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
-        for section, entries in read_tables("numbers.toml").items()
+        for section, entries in shipped("report/templates/numbers.toml").items()
     }
 
 
 def to_tex(numbers: dict[str, Number]) -> str:
     r"""The file that defines `\N`."""
     defined = (rf"\gapfloor@define{{{number.key}}}{{{number.tex}}}" for number in numbers.values())
-    return read_template("numbers.tex") + "\n".join([*defined, r"\makeatother", ""])
+    return shipped_text("report/templates/numbers.tex") + "\n".join([*defined, r"\makeatother", ""])
 
 
 def to_json(numbers: dict[str, Number]) -> str:

@@ -22,8 +22,9 @@ from gapfloor.report.findings import MERGED, GameFindings
 from gapfloor.report.replays import build_scenes
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
-from gapfloor.report.text_templates import environment, read_template
+from gapfloor.report.text_templates import environment
 from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline
+from gapfloor.shipped import shipped_text
 from gapfloor.tables.html import html_head, html_rows
 
 #: What the page counts as exploratory -> the rows of the results.
@@ -64,7 +65,7 @@ def render_page(
         for row in getattr(findings.results, name)
         if row.status == "exploratory"
     )
-    return made.from_string(read_template("page.html.j2")).render(
+    return made.from_string(shipped_text("report/templates/page.html.j2")).render(
         title=f"gapfloor: {source.name}",
         games=[findings.name(env) for env in findings.all_envs if findings.places_of(env)],
         headline=headline(findings),
@@ -81,8 +82,8 @@ def render_page(
         exploratory=sorted(exploratory.items()),
         card=card_to_markdown(card),
         version=gapfloor.__version__,
-        css=Markup(read_template("page.css")),
-        js=Markup(read_template("page.js")),
+        css=Markup(shipped_text("report/templates/page.css")),
+        js=Markup(shipped_text("report/templates/page.js")),
     )
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import jinja2
 
 from gapfloor.escape import escape_markdown, escape_tex
 from gapfloor.report.findings import agent_name, at_budget
+from gapfloor.shipped import shipped_text
 from gapfloor.statistics.normalised import published_scale
 from gapfloor.tables.cells import (
-    call_words,
     count_word,
     counted,
     estimate,
     fixed,
+    formatted,
     is_number,
     mean_sem,
     p_value,
@@ -42,7 +41,7 @@ def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
 def template(name: str) -> jinja2.Template:
     """A template of plain text; a value that is not given is an error."""
     made = environment(lstrip_blocks=True, autoescape=False, extensions=["jinja2.ext.do"])
-    return made.from_string(read_template(name))
+    return made.from_string(shipped_text(f"report/templates/{name}"))
 
 
 def environment(**options: Any) -> jinja2.Environment:
@@ -60,20 +59,9 @@ def environment(**options: Any) -> jinja2.Environment:
         "estimate": lambda value, ends: estimate(value, ends).plain,
         "mean_sem": lambda mean, sem: mean_sem(mean, sem).plain,
         "p_value": lambda p: p_value(p).plain,
-        "call_words": lambda call: call_words(call).plain,
+        "call_words": lambda call: formatted("call_words", call).plain,
     }  # fmt: skip
     return made
-
-
-def read_template(name: str) -> str:
-    """The text of a file of `templates`."""
-    return resources.files("gapfloor.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def read_tables(name: str) -> dict[str, Any]:
-    """The tables of a TOML file of `templates`."""
-    return tomllib.loads(read_template(name))
 
 
 def listed(values: Iterable[object]) -> str:

@@ -20,7 +20,7 @@ from gapfloor.engines.registry import game_of_file, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet, check_disjoint
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_draw
 from gapfloor.machine import one_blas_thread
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
 from gapfloor.policies.fingerprint import instruction_set

@@ -8,41 +8,17 @@ in CSV; it is never a zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gapfloor.escape import escape_tex
+from gapfloor.shipped import shipped
 
 Raw = float | int | str | None
 
 #: Below this, a p value is printed as a bound.
 SMALLEST_P = 1e-30
-
-_COUNTS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-)  # fmt: skip
-#: Calls and tiers as the paper's tables abbreviate them, and calls as a text says them.
-_CALLS = {
-    "above": "above",
-    "below": "below",
-    "equivalent": "equiv.",
-    "not distinguishable": "n.d.",
-    "not tested": "n.t.",
-    "train higher": "train higher",
-    "test higher": "test higher",
-}
-_CALLS_IN_TEXT = {
-    "above": "above the floor",
-    "below": "below the floor",
-    "equivalent": "equivalent to the floor",
-    "not distinguishable": "not distinguishable",
-    "not tested": "not tested",
-    "train higher": "higher on training levels",
-    "test higher": "higher on held-out levels",
-}
-_TIERS = {"low": "low", "intermediate": "interm.", "high": "high"}
-_TIER_LETTERS = {"low": "L", "intermediate": "I", "high": "H"}
 
 
 @dataclass(frozen=True)
@@ -86,8 +62,7 @@ def fixed(value: float | None, decimals: int = 2, *, sign: bool = False) -> Cell
     """A number with that many decimals; `sign` also prints the plus."""
     if value is None or not is_number(value):
         return missing_cell()
-    digits = f"{value:{'+' if sign else ''}.{decimals}f}"
-    return Cell(_minus(digits), f"${digits}$", (float(value),))
+    return _in_math(f"{value:{'+' if sign else ''}.{decimals}f}", value)
 
 
 def bare(value: float | None, decimals: int = 2) -> Cell:
@@ -127,8 +102,7 @@ def fixed_error(error: float | None, decimals: int = 2) -> Cell:
     cell = fixed(error, _error_decimals(error, decimals))
     if not error or not is_number(error) or float(cell.plain):
         return cell
-    digits = f"<{0.5 * 10**-decimals:.{decimals + 1}f}"
-    return Cell(digits, f"${digits}$", cell.raw)
+    return _in_math(f"<{0.5 * 10**-decimals:.{decimals + 1}f}", error)
 
 
 def _error_decimals(error: float | None, decimals: int) -> int:
@@ -150,8 +124,7 @@ def interval(ends: tuple[float, float], decimals: int = 2) -> Cell:
     low, high = ends
     if not (is_number(low) and is_number(high)):
         return missing_cell(2)
-    body = f"[{low:.{decimals}f}, {high:.{decimals}f}]"
-    return Cell(_minus(body), f"${body}$", (float(low), float(high)))
+    return _in_math(f"[{low:.{decimals}f}, {high:.{decimals}f}]", low, high)
 
 
 def p_value(p: float) -> Cell:
@@ -174,22 +147,25 @@ def p_value(p: float) -> Cell:
 
 def percent(fraction: float) -> Cell:
     """A fraction as whole percent, with the sign."""
+    number = percent_number(fraction)
     if not is_number(fraction):
-        return missing_cell()
-    return Cell(f"{_percent_digits(fraction)}%", rf"${_percent_digits(fraction)}\%$", (float(fraction),))
+        return number
+    return Cell(f"{number.typed}%", rf"{number.tex[:-1]}\%$", (float(fraction),))
 
 
 def percent_number(fraction: float) -> Cell:
     """A fraction as whole percent, without the sign (the text prints its own)."""
     if not is_number(fraction):
         return missing_cell()
-    digits = _percent_digits(fraction)
-    return Cell(_minus(digits), f"${digits}$", (float(fraction) * 100,))
+    # A half percent rounds up: 4.5 of 100 completed levels is 5, where binary rounding to even would say 4.
+    digits = str(math.floor(abs(fraction) * 100 + 0.5 + 1e-9))
+    return _in_math(f"-{digits}" if fraction < 0 and digits != "0" else digits, fraction * 100)
 
 
 def count_word(count: int) -> Cell:
     """A count as an English word up to twelve, then as a numeral."""
-    word = _COUNTS[count] if 0 <= count < len(_COUNTS) else str(count)
+    counts = shipped("data/words.toml")["counts"]
+    word = counts[count] if 0 <= count < len(counts) else str(count)
     return Cell(word, word, (int(count),))
 
 
@@ -200,11 +176,6 @@ def counted(n: int, singular: str, plural: str = "") -> str:
     ('1 run', '3 runs', '2 entries')
     """
     return f"{n:,} {singular}" if n == 1 else f"{n:,} {plural or singular + 's'}"
-
-
-def call_words(call: str) -> Cell:
-    """A call as a text says it."""
-    return _spelt(_CALLS_IN_TEXT, call)
 
 
 def mark_cell(value: bool | None) -> Cell:
@@ -227,28 +198,28 @@ def fine_decimals(value: float) -> int:
 
 
 def formatted(style: str, *values: Any) -> Cell:
-    """Values in a named style: decimals, with a plus if signed, or one of `_STYLES`.
+    """Values in a named style: decimals, with a plus if signed, words of `data/words.toml`, or one of `_STYLES`.
 
     >>> formatted("+2", 1.5).plain, formatted("p", 0.0312).plain, formatted("mean_sem", 3.0, 0.25).plain
     ('+1.50', '0.031', '3.00 ± 0.25')
+    >>> formatted("call_words", "above").plain
+    'above the floor'
     """
     if style in _STYLES:
         return _STYLES[style](*values)
+    if style in shipped("data/words.toml"):
+        return _spelt(style, values[0])
+    if style.startswith("bare"):
+        return bare(values[0], int(style[-1]))
     return fixed(values[0], int(style[-1]), sign=style.startswith("+"))
 
 
-def _spelt(spellings: Mapping[str, str], word: str | None) -> Cell:
+def _spelt(style: str, word: str | None) -> Cell:
     """A word of a closed set as it is printed; CSV keeps the word itself."""
-    return missing_cell() if word is None else Cell(spellings[word], spellings[word], (word,))
-
-
-def _of(part: int | None, whole: int) -> Cell:
-    return missing_cell(2) if part is None else joined(integer(part), integer(whole), "/")
-
-
-def _range(low: float, high: float) -> Cell:
-    text = f"{low:g}, {high:g}"
-    return Cell(_minus(text), text, (low, high))
+    if word is None:
+        return missing_cell()
+    words = shipped("data/words.toml")[style][word]
+    return Cell(words, words, (word,))
 
 
 def _count(count: int | None) -> Cell:
@@ -267,17 +238,12 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "%": percent_number,
     "%10": lambda tenths: percent_number(tenths / 10),
     "%1": lambda fraction: fixed(fraction * 100, 1),
-    "call": lambda call: _spelt(_CALLS, call),
-    "call_words": call_words,
-    "tier": lambda tier: _spelt(_TIERS, tier),
-    "tiers": lambda first, second: joined(_spelt(_TIERS, first), _spelt(_TIERS, second)),
-    "letter": lambda tier: _spelt(_TIER_LETTERS, tier),
+    "tiers": lambda first, second: joined(_spelt("tier", first), _spelt("tier", second)),
     "mark": mark_cell,
-    "of": _of,
-    "range": _range,
-    "bare1": lambda value: bare(value, 1),
-    "bare2": bare,
-    "bare3": lambda value: bare(value, 3),
+    "of": lambda part, whole: missing_cell(2) if part is None else joined(integer(part), integer(whole), "/"),
+    "range": lambda low, high: Cell(
+        f"{low:g}, {high:g}".replace("-", "−"), f"{low:g}, {high:g}", (low, high)
+    ),
     "count": _count,
     "g": lambda value: text_cell(f"{value:g}", raw=value) if is_number(value) else empty_cell(),
     "mean_sem": mean_sem,
@@ -297,12 +263,6 @@ def is_number(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _percent_digits(fraction: float) -> str:
-    # A half percent rounds up: 4.5 of 100 completed levels is 5, where binary rounding to even would say 4.
-    scaled = abs(fraction) * 100
-    digits = str(math.floor(scaled + 0.5 + 1e-9))
-    return f"-{digits}" if fraction < 0 and digits != "0" else digits
-
-
-def _minus(digits: str) -> str:
-    return digits.replace("-", "−")
+def _in_math(digits: str, *raw: float) -> Cell:
+    """Digits in math mode; the plain text has a typographic minus."""
+    return Cell(digits.replace("-", "−"), f"${digits}$", tuple(map(float, raw)))

@@ -10,31 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gapfloor.escape import escape_tex
-from gapfloor.tables.cells import Cell, empty_cell, missing_cell
+from gapfloor.tables.cells import Cell, empty_cell, missing_cell, text_cell
 
 Align = Literal["l", "r", "c"]
 
 
-@dataclass(frozen=True)
-class Text:
-    """Words of our own (headers, captions) in both spellings; `tex` defaults to the escaped plain text."""
-
-    plain: str
-    tex_source: str | None = None
-
-    @property
-    def tex(self) -> str:
-        """LaTeX of the text."""
-        return escape_tex(self.plain) if self.tex_source is None else self.tex_source
-
-
 #: Stands for an entry that a table leaves blank on purpose.
 BLANK = object()
-
-
-def _whole_row(row: Any, use: Any) -> Any:
-    return row
 
 
 @dataclass(frozen=True)
@@ -66,7 +48,7 @@ class Column:
     """Names of the raw values of a cell in CSV, JSON, Arrow and pandas; by default the key alone."""
     is_wide: bool = False
     """Whether a terminal shows it only with `--wide`."""
-    value: Callable[[Any, Any], Any] = _whole_row
+    value: Callable[[Any, Any], Any] = lambda row, use: row
     """What it takes from a row, given `use`; None where there is nothing, `BLANK` where nothing is to be printed."""
     use: Any = None
     """What the table uses it for, e.g. a rule."""
@@ -76,9 +58,9 @@ class Column:
             object.__setattr__(self, "csv", (self.key,))
 
     @property
-    def header(self) -> Text:
+    def header(self) -> Cell:
         """The title in both spellings."""
-        return Text(self.title, self.tex)
+        return text_cell(self.title, tex=self.tex)
 
     def entry(self, row: Any) -> Cell:
         """The entry for a row."""

@@ -36,20 +36,18 @@ def to_html(table: Table, *, wide: bool = False) -> str:
 
 def html_head(table: Table) -> str:
     """The head for a page that sorts columns: the headings that span several, and a button per column."""
-    groups, at = "", 0
-    for group in sorted(table.groups, key=lambda group: group.first):
-        groups += f'<td colspan="{group.first - at}"></td>' if group.first > at else ""
-        span = group.last - group.first + 1
-        groups += f'<th colspan="{span}" scope="colgroup" class="spanner">{escaped(group.title.plain)}</th>'
-        at = group.last + 1
-    if groups and at < len(table.columns):
-        groups += f'<td colspan="{len(table.columns) - at}"></td>'
+    groups = "".join(
+        f'<td colspan="{n}"></td>'
+        if title is None
+        else f'<th colspan="{n}" scope="colgroup" class="spanner">{escaped(title.plain)}</th>'
+        for title, n in table.spans
+    )
     heads = "".join(
         f'<th scope="col" class="{column.align}" aria-sort="none"><button type="button">'
         f"{escaped(column.title)}</button></th>"
         for column in table.columns
     )
-    return (f'<tr class="groups">{groups}</tr>' if groups else "") + f"<tr>{heads}</tr>"
+    return (f'<tr class="groups">{groups}</tr>' if table.groups else "") + f"<tr>{heads}</tr>"
 
 
 def html_rows(table: Table) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
-from importlib import resources
 from operator import attrgetter
 from typing import Any
 
+from gapfloor.shipped import shipped
 from gapfloor.tables.cells import Cell, empty_cell, formatted
 from gapfloor.tables.column import Column
 from gapfloor.tables.table import Table
@@ -32,7 +31,8 @@ def read_registry(section: str, sources: Mapping[str, Source]) -> dict[str, Regi
         section: `report`, `results`, or empty for the registries of rows.
         sources: what the names of `of` stand for.
     """
-    found = _document().get(section, {}) if section else _document()
+    document = shipped("data/columns.toml")
+    found = document.get(section, {}) if section else document
     return {
         name: {key: _column(key, entry, sources) for key, entry in entries.items()}
         for name, entries in found.items()
@@ -58,12 +58,6 @@ def table_of(
 @cache
 def _results() -> dict[str, Registry]:
     return read_registry("results", {})
-
-
-@cache
-def _document() -> dict[str, Any]:
-    text = resources.files("gapfloor").joinpath("data/columns.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
 
 
 def _column(key: str, entry: Mapping[str, Any], sources: Mapping[str, Source]) -> Column:

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.escape import escape_csv, escape_markdown, escape_tex, guard_row
-from gapfloor.tables.cells import Cell, Raw
-from gapfloor.tables.column import Column, Text
+from gapfloor.tables.cells import Cell, Raw, text_cell
+from gapfloor.tables.column import Column
 
 
 @dataclass(frozen=True)
 class ColumnGroup:
     """A header that spans columns `first` to `last` (from 0, inclusive)."""
 
-    title: Text
+    title: Cell
     first: int
     last: int
 
@@ -43,7 +43,7 @@ class Table:
     """File stem and the part of the label after `tab:`."""
     title: str = ""
     """A short heading for the page and the terminal."""
-    caption: Text = Text("")  # noqa: RUF009 - it is frozen
+    caption: Cell = text_cell("")  # noqa: RUF009 - it is frozen
     columns: tuple[Column, ...]
     rows: tuple[Any, ...]
     """Row objects, tuples of prepared cells, and `RuleLine`s. Once the table is made, every row is a tuple of cells."""
@@ -83,6 +83,16 @@ class Table:
         """The names of the raw values of a row, in order."""
         return [name for column in self.columns for name in column.csv]
 
+    @property
+    def spans(self) -> list[tuple[Cell | None, int]]:
+        """The headings of groups in order, each with its number of columns; None above columns without a group."""
+        found: list[tuple[Cell | None, int]] = []
+        at = 0
+        for group in sorted(self.groups, key=lambda group: group.first):
+            found += [(None, group.first - at), (group.title, group.last - group.first + 1)]
+            at = group.last + 1
+        return [(title, n) for title, n in (*found, (None, len(self.columns) - at)) if n]
+
     def shown(self, *, wide: bool) -> list[int]:
         """The positions of the columns that a person sees: those that are always shown, or all of them."""
         return [at for at, column in enumerate(self.columns) if wide or not column.is_wide]
@@ -101,7 +111,15 @@ def to_tabular(table: Table) -> str:
     r"""The `tabular` environment alone, to be \input into a float of one's own."""
     lines = [rf"\begin{{tabular}}{{{''.join(column.align for column in table.columns)}}}", r"\toprule"]
     if table.groups:
-        lines += [_tex_groups(table), _tex_cmidrules(table)]
+        titles = (
+            " & " * (n - 1) if title is None else rf"\multicolumn{{{n}}}{{c}}{{{title.tex}}}"
+            for title, n in table.spans
+        )
+        ordered = sorted(table.groups, key=lambda group: group.first)
+        lines += [
+            " & ".join(titles).replace("  ", " ") + r" \\",
+            "".join(rf"\cmidrule(lr){{{group.first + 1}-{group.last + 1}}}" for group in ordered),
+        ]
     header = " & ".join(column.header.tex for column in table.columns)
     lines += [guard_row(header) + r" \\", r"\midrule"]
     for row in table.rows:
@@ -173,22 +191,6 @@ def flat_headers(table: Table) -> list[str]:
         for at in range(group.first, group.last + 1):
             headers[at] = f"{group.title.plain}: {headers[at]}"
     return headers
-
-
-def _tex_groups(table: Table) -> str:
-    parts: list[str] = []
-    at = 0
-    for group in sorted(table.groups, key=lambda group: group.first):
-        parts += [""] * (group.first - at)
-        parts.append(rf"\multicolumn{{{group.last - group.first + 1}}}{{c}}{{{group.title.tex}}}")
-        at = group.last + 1
-    parts += [""] * (len(table.columns) - at)
-    return " & ".join(parts).replace("  ", " ") + r" \\"
-
-
-def _tex_cmidrules(table: Table) -> str:
-    ordered = sorted(table.groups, key=lambda group: group.first)
-    return "".join(rf"\cmidrule(lr){{{group.first + 1}-{group.last + 1}}}" for group in ordered)
 
 
 def _csv_value(value: Raw) -> str:

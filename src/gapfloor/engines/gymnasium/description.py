@@ -19,23 +19,14 @@ from typing import Any
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level, make_env
-from gapfloor.engines.gymnasium.spaces import Layout, layout_of
-from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.engines.gymnasium.spaces import ActionForm, Layout, action_form, layout_of, mask_source
+from gapfloor.errors import UsageError
+from gapfloor.shipped import shipped
 
-#: Names under which environments call an action that does nothing.
-NOOP_NAMES = ("no-op", "noop", "no_op", "nop", "idle", "nothing", "do_nothing", "do nothing", "wait", "stay")
-
-#: The score that is 1 at the first step that reports success, and the names under which environments report it.
-SUCCESS, SUCCESS_NAMES = "success", ("success", "is_success", "solved")
-
-#: Libraries whose environments have another interface, and what makes a Gymnasium environment of them.
-OTHER_INTERFACES: Mapping[str, str] = {
-    "pettingzoo": "a PettingZoo environment of several agents, and gapfloor measures one: return a gymnasium.Env whose "
-    "step plays the others too",
-    "gymnax": "a gymnax environment of pure functions: return GymnaxToGymWrapper(env) of gymnax.wrappers.gym",
-}
+#: The score that is 1 at the first step that reports success.
+SUCCESS = "success"
+_KNOWN = shipped("data/engines.toml")["gymnasium"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +59,18 @@ def describe(recipe: Recipe) -> Description:
     layout = layout_of(env.observation_space)
     names, noop, words = _actions(env, recipe, form)
     metadata = getattr(env, "metadata", None) or {}
-    facts = _masks(env, _first_info(env, recipe), recipe)
+    facts: dict[str, Any] = {}
+    source = mask_source(env, begin_level(recipe, env, 0, render_mode=None)[2])
+    # Masks are read only if the user asks, because most agents never saw them.
+    wanted = recipe.own("masks")
+    if wanted not in (None, True, False):
+        raise UsageError(f"The option masks is {wanted!r}: write masks=true or masks=false.")
+    if wanted and not source:
+        raise UsageError(
+            f"{recipe.game} does not say which actions are legal: it has neither a method action_masks() nor "
+            "info['action_mask']. Leave out --option masks=true."
+        )
+    facts |= {"masks": source if wanted else "", "offers_masks": bool(source)}
     facts["has_limit"] = getattr(getattr(env, "spec", None), "max_episode_steps", None) is not None
     can_draw = "rgb_array" in (metadata.get("render_modes") or ())
     if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in recipe.arguments:
@@ -91,7 +93,7 @@ def _refuse_other_interface(env: Any, recipe: Recipe) -> None:
         )
     # gymnax.make returns the environment with its parameters.
     for kind in type(env[0] if isinstance(env, tuple) and env else env).__mro__:
-        words = OTHER_INTERFACES.get(kind.__module__.partition(".")[0])
+        words = _KNOWN["other_interfaces"].get(kind.__module__.partition(".")[0])
         if words is not None and not isinstance(env, gymnasium.Env):
             raise UsageError(f"{recipe.game} returned {words}.")
     needed = ("reset", "step", "action_space", "observation_space")
@@ -102,41 +104,13 @@ def _refuse_other_interface(env: Any, recipe: Recipe) -> None:
         )
 
 
-def _first_info(env: Any, recipe: Recipe) -> Any:
-    """The info of a first reset; refuses what cannot be reset to a level."""
-    try:
-        return begin_level(recipe, env, 0, render_mode=None)[2]
-    except GapfloorError:
-        raise
-    except TypeError as error:
-        raise UsageError(
-            f"reset(seed=0) of {recipe.game} fails ({error}): gapfloor needs an environment whose seed is a level."
-        ) from error
-    except Exception as error:
-        raise UsageError(f"{recipe.game} cannot be reset: {type(error).__name__}: {error}") from error
-
-
-def _masks(env: Any, info: Any, recipe: Recipe) -> dict[str, Any]:
-    """Where legal actions are stated; masks are read only if the user asks, because most agents never saw them."""
-    wanted = recipe.own("masks")
-    if wanted not in (None, True, False):
-        raise UsageError(f"The option masks is {wanted!r}: write masks=true or masks=false.")
-    source = mask_source(env, info)
-    if wanted and not source:
-        raise UsageError(
-            f"{recipe.game} does not say which actions are legal: it has neither a method action_masks() nor "
-            "info['action_mask']. Leave out --option masks=true."
-        )
-    return {"masks": source if wanted else "", "offers_masks": bool(source)}
-
-
 def score_name(recipe: Recipe, names: Iterable[str]) -> str:
     """The name under which `info` has the score that the user asked for."""
     wanted, known = str(recipe.own("score")), list(names)
     for name in known:
-        if name in (SUCCESS_NAMES if wanted == SUCCESS else (wanted,)):
+        if name in (_KNOWN["success"] if wanted == SUCCESS else (wanted,)):
             return name
-    what = f"success (none of {', '.join(SUCCESS_NAMES)})" if wanted == SUCCESS else f"a score '{wanted}'"
+    what = f"success (none of {', '.join(_KNOWN['success'])})" if wanted == SUCCESS else f"a score '{wanted}'"
     offered = ", ".join(known[:12]) or "nothing"
     raise UsageError(
         f"{recipe.game} does not report {what}: info has {offered}. Leave out --score for the reward."
@@ -154,7 +128,7 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
         return (), space.zero(), "the action of zeros (or the nearest one) is used"
     names = _names(getattr(env, "unwrapped", env), space)
     if chosen is None:
-        found = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
+        found = [at for at, name in enumerate(names) if name.lower() in _KNOWN["noop"]]
         if not found and type(getattr(env, "unwrapped", env)).__module__.startswith("minigrid"):
             found = [at for at, name in enumerate(names) if name == "done"]  # it does nothing there
         if not found:
@@ -165,7 +139,7 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
         raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {space.n - 1}.")
     else:
         noop, words = chosen, f"action {chosen} (--option noop={chosen})"
-    plain = "no-op" if names[noop].lower() in NOOP_NAMES else f"{names[noop]} (no-op)"
+    plain = "no-op" if names[noop].lower() in _KNOWN["noop"] else f"{names[noop]} (no-op)"
     return (*names[:noop], plain, *names[noop + 1 :]), noop, words
 
 

@@ -22,12 +22,12 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Actions, Discrete, Masks
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM
 from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, Step, map_arrays
-from gapfloor.engines.gymnasium.actions import read_mask
 from gapfloor.engines.gymnasium.description import SUCCESS, describe, score_name
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level
+from gapfloor.engines.gymnasium.spaces import mask_method
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_draw
 
 #: The mode that records name, since Gymnasium has none.
 MODE = "default"
@@ -126,7 +126,7 @@ class GymnasiumEngine:
         self.observation_shape = description.layout.shape
         self._draw = functools.partial(draw_levels, levels, draw=draw, slots=slots)
         self._drawn = self._draw(episodes=16)
-        self._level = self._drawn[:, 0].copy()
+        self.level_seeds = self._drawn[:, 0].copy()
         self._episode = np.zeros(slots, dtype=np.int64)
         self._follows_draw, self._has_started = True, False
         self._envs: list[Any] = [None] * slots
@@ -143,21 +143,13 @@ class GymnasiumEngine:
         self._lengths = np.zeros(slots, dtype=np.int64)
         self._scores = recipe.own("score") is not None
         self._most_steps = MOST_STEPS if description.has_limit else MOST_STEPS_UNDECLARED
-        self._masks: Masks | None = None
+        self.masks: Masks | None = None
         if description.masks:
             if not self.n_actions:
                 raise UsageError(
                     f"Real-valued actions have no masks, but masks=true is given for {self.action_space}: leave it out."
                 )
-            self._masks = np.ones((slots, self.n_actions), dtype=bool)
-
-    @property
-    def level_seeds(self) -> npt.NDArray[np.int64]:
-        return self._level
-
-    @property
-    def masks(self) -> Masks | None:
-        return self._masks
+            self.masks = np.ones((slots, self.n_actions), dtype=bool)
 
     @functools.cached_property
     def can_clone(self) -> bool:
@@ -175,7 +167,13 @@ class GymnasiumEngine:
     def step(self, actions: Actions) -> Step:
         self._start()
         playing = np.flatnonzero(self._plays)
-        self._count_steps(playing)
+        self._lengths[playing] += 1
+        if self._lengths.max() > self._most_steps:
+            level = self.level_seeds[int(self._lengths.argmax())]
+            raise UsageError(
+                f"An episode of {self.recipe.game} (level {level}) has not ended after {self._most_steps:,} steps: end "
+                "it with --option max_episode_steps=N."
+            )
         self._firsts[playing] = False
         chosen = self.description.form.each(actions)
         is_late = (self._lengths >= self._limits).tolist()
@@ -186,7 +184,7 @@ class GymnasiumEngine:
                 observation, reward, terminated, truncated, info = self._steps[slot](action)
                 has_ended = bool(terminated or truncated or is_late[slot])
             except Exception as error:
-                raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
+                raise self._fail(f"step({action}) on level {self.level_seeds[slot]}", error) from error
             self._actions[slot].append(action)
             rewards.append(self._score(slot, info) if self._scores else reward)
             if has_ended:
@@ -195,17 +193,20 @@ class GymnasiumEngine:
                 self._see(slot, observation, info)
         self._earn(playing, rewards)
         for slot in ended:
-            if self._follows_draw:
-                self._play(slot, self._next_level(slot))
-            else:
+            if not self._follows_draw:
                 self._wait(slot)
+                continue
+            self._episode[slot] += 1
+            if self._episode[slot] >= self._drawn.shape[1]:
+                self._drawn = self._draw(episodes=2 * self._drawn.shape[1])
+            self._play(slot, int(self._drawn[slot, self._episode[slot]]))
         return self._rows, self._rewards, self._firsts
 
     def save(self, slot: int) -> SlotState:
         self._start()
         self._check_cloning()
         actions, plays = tuple(self._actions[slot]), bool(self._plays[slot])
-        return SlotState(int(self._level[slot]), actions, plays, bool(self._succeeded[slot]))
+        return SlotState(int(self.level_seeds[slot]), actions, plays, bool(self._succeeded[slot]))
 
     def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
@@ -219,7 +220,11 @@ class GymnasiumEngine:
                 self._see(slot, observation, info)
         else:
             self._wait(slot)
-        self._level[slot], self._rewards[slot], self._succeeded[slot] = state.level_seed, 0, state.succeeded
+        self.level_seeds[slot], self._rewards[slot], self._succeeded[slot] = (
+            state.level_seed,
+            0,
+            state.succeeded,
+        )
         self._actions[slot], self._lengths[slot] = list(state.actions), len(state.actions)
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
@@ -242,29 +247,17 @@ class GymnasiumEngine:
         """The first levels of the draw, unless somebody has begun others."""
         if self._follows_draw and not self._has_started:
             for slot in range(self.n_slots):
-                self._play(slot, int(self._level[slot]))
+                self._play(slot, int(self.level_seeds[slot]))
         self._has_started = True
-
-    def _next_level(self, slot: int) -> int:
-        """The next level of a slot's own draw."""
-        self._episode[slot] += 1
-        if self._episode[slot] >= self._drawn.shape[1]:
-            self._drawn = self._draw(episodes=2 * self._drawn.shape[1])
-        return int(self._drawn[slot, self._episode[slot]])
 
     def _play(self, slot: int, level_seed: int) -> None:
         """Put a slot at the start of a level."""
-        try:
-            env, observation, info = begin_level(
-                self.recipe, self._envs[slot], level_seed, render_mode=self.description.render_mode
-            )
-        except GapfloorError:
-            raise
-        except Exception as error:
-            raise self._fail(f"reset(seed={level_seed})", error) from error
+        env, observation, info = begin_level(
+            self.recipe, self._envs[slot], level_seed, render_mode=self.description.render_mode
+        )
         self._use(slot, env)
         self._actions[slot] = []
-        self._level[slot], self._lengths[slot] = level_seed, 0
+        self.level_seeds[slot], self._lengths[slot] = level_seed, 0
         self._firsts[slot] = self._plays[slot] = True
         self._succeeded[slot] = False
         self._see(slot, observation, info)
@@ -284,20 +277,10 @@ class GymnasiumEngine:
 
     def _wait(self, slot: int) -> None:
         self._firsts[slot], self._plays[slot] = True, False
-        if self._masks is not None:
-            self._masks[slot] = True
+        if self.masks is not None:
+            self.masks[slot] = True
         for array in self._rows.values() if isinstance(self._rows, Mapping) else (self._rows,):
             array[slot] = np.zeros((), dtype=array.dtype)
-
-    def _count_steps(self, playing: npt.NDArray[np.integer[Any]]) -> None:
-        """Count a step of these slots; an episode that does not end is refused."""
-        self._lengths[playing] += 1
-        if self._lengths.max() > self._most_steps:
-            level = self._level[int(self._lengths.argmax())]
-            raise UsageError(
-                f"An episode of {self.recipe.game} (level {level}) has not ended after {self._most_steps:,} steps: end "
-                "it with --option max_episode_steps=N."
-            )
 
     def _see(self, slot: int, observation: Any, info: Any) -> None:
         """Take in a slot's observation and its legal actions."""
@@ -313,13 +296,14 @@ class GymnasiumEngine:
                     f"{self.recipe.game} returned an observation that is not in its observation space "
                     f"({layout.describe()}): {words}. Correct the observation or the space."
                 ) from error
-        if self._masks is not None:
+        if self.masks is not None:
             try:
-                mask = read_mask(self._envs[slot], info, self.description.masks)
+                is_method = self.description.masks == "method"
+                mask = mask_method(self._envs[slot])() if is_method else info["action_mask"]
             except Exception as error:
                 raise self._fail("stating which actions are legal", error) from error
-            where = f"{self.recipe.game} (level {self._level[slot]})"
-            self._masks[slot] = self.description.form.legal_row(mask, where=where)
+            where = f"{self.recipe.game} (level {self.level_seeds[slot]})"
+            self.masks[slot] = self.description.form.legal_row(mask, where=where)
 
     def _earn(self, playing: npt.NDArray[np.integer[Any]], rewards: Sequence[Any]) -> None:
         """Write the rewards of a step, all at once where they are plain numbers."""

@@ -10,7 +10,6 @@ import importlib
 import os
 import traceback
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,25 +23,10 @@ from gapfloor.errors import (
     unknown_name,
 )
 from gapfloor.quiet import without_chatter
+from gapfloor.shipped import shipped
 from gapfloor.users_code import named_callable, parameters_of
 
-#: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
-OWN_OPTIONS = (
-    "noop", "wrapper", "max_episode_steps", "masks", "score", "level_in",
-)  # fmt: skip
-
-#: Start of an environment's name -> the package whose import registers it.
-REGISTERED_BY: Mapping[str, str] = {
-    "MiniGrid-": "minigrid",
-    "BabyAI-": "minigrid",
-    "ALE/": "ale_py",
-    "highway-": "highway_env",
-    "NetHack": "nle",
-    "MiniHack": "minihack",
-}
-
-#: Those of these packages that an extra of gapfloor installs.
-EXTRAS: Mapping[str, str] = {"minigrid": "gymnasium", "ale_py": "atari"}
+_KNOWN = shipped("data/engines.toml")["gymnasium"]
 
 # pygame prints a greeting to standard output, where a JSON document may be expected.
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
@@ -68,7 +52,7 @@ class Recipe:
     @property
     def arguments(self) -> dict[str, Option]:
         """What the environment's own maker is given."""
-        return {name: value for name, value in self.options if name not in OWN_OPTIONS}
+        return {name: value for name, value in self.options if name not in _KNOWN["own_options"]}
 
     def own(self, name: str) -> Option | None:
         """An option that gapfloor reads itself."""
@@ -127,9 +111,17 @@ def begin_level(recipe: Recipe, env: Any, level: int, *, render_mode: str | None
     if env is None or place == "argument":
         env = make_env(recipe, level=level, render_mode=render_mode)
     options = {name: level} if place == "options" else None
-    with without_chatter():
-        # Without options the argument is left out: not every environment's reset knows it.
-        answer = env.reset(seed=level, **({"options": options} if options else {}))
+    try:
+        with without_chatter():
+            # Without options the argument is left out: not every environment's reset knows it.
+            answer = env.reset(seed=level, **({"options": options} if options else {}))
+    except GapfloorError:
+        raise
+    except Exception as error:
+        words = f"{recipe.game} failed in reset(seed={level}): {type(error).__name__}: {error}"
+        if isinstance(error, TypeError):
+            words += ". gapfloor needs an environment whose seed is a level."
+        raise UsageError(words) from error
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise UsageError(
             f"reset of {recipe.game} returned a {type(answer).__name__}, not (observation, info): it has the interface "
@@ -163,12 +155,13 @@ def _register(name: str) -> None:
 
     if ":" in name or name in gymnasium.registry:
         return  # Gymnasium itself imports what is before the colon
-    for start, package in REGISTERED_BY.items():
+    for start, package in _KNOWN["registered_by"].items():
         if name.startswith(start):
             try:
                 registering = importlib.import_module(package)
             except ImportError:
-                source = f'"gapfloor[{EXTRAS[package]}]"' if package in EXTRAS else package
+                extra = _KNOWN["extras"].get(package)
+                source = f'"gapfloor[{extra}]"' if extra else package
                 raise MissingExtraError(f"{name} is part of {package}: pip install {source}") from None
             if package == "ale_py":
                 gymnasium.register_envs(registering)

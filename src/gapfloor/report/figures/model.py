@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from gapfloor.escape import clean_text
 from gapfloor.report.findings import MERGED
-from gapfloor.report.text_templates import read_tables
+from gapfloor.shipped import shipped
 from gapfloor.tables.cells import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero", "link"]
@@ -197,7 +197,7 @@ def described_figure(
 
     A panel of names has so many `rows`, each of which adds to its height.
     """
-    layouts = read_tables("figures.toml")
+    layouts = shipped("report/templates/figures.toml")
     layout = layouts[kind]
     described = {**(layouts[layout["like"]] if "like" in layout else {}), **layout, **changes}
     entries = (LegendEntry(**entry) for entry in described.pop("legend", ()))

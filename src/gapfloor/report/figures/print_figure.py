@@ -24,7 +24,7 @@ from gapfloor.report.figures.model import (
     PanelSpec,
     PointMark,
 )
-from gapfloor.report.text_templates import read_tables
+from gapfloor.shipped import shipped
 
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
 #: Colour, width and dash of each kind of guide.
@@ -43,7 +43,9 @@ def drawing_style() -> AbstractContextManager[None]:
     """The settings of our figures: matplotlib's defaults and ours, whatever a matplotlibrc of the reader says."""
     import matplotlib.pyplot as plt
 
-    style: AbstractContextManager[None] = plt.style.context(["default", read_tables("print_style.toml")])
+    style: AbstractContextManager[None] = plt.style.context(
+        ["default", shipped("report/templates/print_style.toml")]
+    )
     return style
 
 

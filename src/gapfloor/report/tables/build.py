@@ -12,9 +12,10 @@ from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS, Use, columns_named
 from gapfloor.report.tables.rows import records_of_main_budget, rows_of
-from gapfloor.report.text_templates import read_tables, template
-from gapfloor.tables.cells import Cell, is_number
-from gapfloor.tables.column import BLANK, Column, Text
+from gapfloor.report.text_templates import template
+from gapfloor.shipped import shipped
+from gapfloor.tables.cells import Cell, is_number, text_cell
+from gapfloor.tables.column import BLANK, Column
 from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
 
 #: Tables about the world around a study, made only where they are asked for.
@@ -55,7 +56,7 @@ class _Words:
                 "source": self.source, "findings": findings, "plan": findings.plan, "about": self.about,
                 "budget": budget, "rows": self.rows, "found": self.found, "of_rule": self.rule,
                 "ledger": load_ledger, "ledger_counts": count_ledger, "footnote_marks": FOOTNOTE_MARKS,
-                "method_words": read_tables("method_words.toml"),
+                "method_words": shipped("report/templates/method_words.toml"),
             }
         )  # fmt: skip
 
@@ -64,11 +65,15 @@ class _Words:
         if name == "plan":
             return plan
         macro = getattr(self._macros, name, None)
-        return macro() if macro else read_tables("method_words.toml")[plan.method][name].format(plan=plan)
+        return (
+            macro()
+            if macro
+            else shipped("report/templates/method_words.toml")[plan.method][name].format(plan=plan)
+        )
 
-    def fill(self, text: str, tex: str | None = None) -> Text:
+    def fill(self, text: str, tex: str | None = None) -> Cell:
         """A text of `tables.toml` with the words that it names in braces, in both spellings."""
-        return Text(text.format_map(self), None if tex is None else tex.format_map(self))
+        return text_cell(text.format_map(self), tex=None if tex is None else tex.format_map(self))
 
 
 def build_tables(source: ReportSource, *, extra: Sequence[str] = ()) -> Tables:
@@ -80,7 +85,7 @@ def build_tables(source: ReportSource, *, extra: Sequence[str] = ()) -> Tables:
     """
     made = [
         _table(kind, layout, source, about)
-        for kind, layout in read_tables("tables.toml").items()
+        for kind, layout in shipped("report/templates/tables.toml").items()
         if kind in extra or "extra" not in layout
         for about in _subjects(kind, layout, source)
     ]
@@ -223,7 +228,7 @@ def _headed(column: Column, words: _Words) -> Column:
         replace(words, rule=rule).fill(column.title, column.tex) if "{" in column.title else column.header
     )
     csv = tuple(name.replace("RULE", spelt).replace("CUT", rule) for name in column.csv)
-    return replace(column, title=heading.plain, tex=heading.tex_source, csv=csv)
+    return replace(column, title=heading.plain, tex=heading.tex, csv=csv)
 
 
 def _of_method(entry: Any, findings: Findings) -> Any:

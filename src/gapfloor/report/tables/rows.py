@@ -23,7 +23,7 @@ from gapfloor.report.findings import (
     steps_text,
 )
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import read_tables
+from gapfloor.shipped import shipped
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import published_scale
@@ -168,7 +168,7 @@ def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
 
 def _hyper(source: ReportSource, budget: str) -> list[Any]:
     """Hyperparameters, name and value; a value that differs between budgets names them."""
-    layout = read_tables("tables.toml")["hyper"]
+    layout = shipped("report/templates/tables.toml")["hyper"]
     labels: dict[str, str] = layout["labels"]
     by_budget = {name: source.hyperparameters[name] for name in sorted(source.hyperparameters, key=steps_of)}
     known = {name for values in by_budget.values() for name in values}
@@ -194,7 +194,7 @@ def _hyper(source: ReportSource, budget: str) -> list[Any]:
 
 def _value_text(name: str, value: Any) -> str:
     if name == "rewards":
-        return str(read_tables("tables.toml")["hyper"]["rewards"].get(str(value), value))
+        return str(shipped("report/templates/tables.toml")["hyper"]["rewards"].get(str(value), value))
     if name == "budget_steps" and isinstance(value, int):
         return steps_text(value)
     if name == "learning_rate":
