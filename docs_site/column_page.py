@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gapfloor.escape import escape_markdown
-from gapfloor.tables.column import Column
+from gapfloor.tables.table import Column
 
 
 def column_page(title: str, words: str, registries: Mapping[str, Iterable[Column]]) -> str:

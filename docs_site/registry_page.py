@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 
-from gapfloor.analysis.registry_entries import (
+from gapfloor.analysis.known_floors import (
     RegisteredEnvironment,
     RegisteredFloor,
     shipped_registry,

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gapfloor.engines.catalogue import ENVPOOL, GYMNASIUM, PROCGEN
-from gapfloor.engines.engine import EngineSpec
+from gapfloor.engines.engine import ENVPOOL, GYMNASIUM, PROCGEN, EngineSpec
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from environment_families import family_of
-from gapfloor.analysis.registry_entries import (
+from gapfloor.analysis.known_floors import (
     FloorRegistry,
     RegisteredEnvironment,
     RegisteredFloor,

@@ -6,7 +6,7 @@ import csv
 import io
 from typing import Any
 
-from gapfloor.analysis.registry_entries import (
+from gapfloor.analysis.known_floors import (
     FloorRegistry,
     PublishedScore,
     RegisteredEnvironment,

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gapfloor.analysis.labels import combined_codes, label_codes, marked, numbered, stable_order
+from gapfloor.analysis.inputs import combined_codes, label_codes, marked, numbered, stable_order
 
 pytestmark = pytest.mark.fast
 

@@ -4,7 +4,7 @@ import pytest
 
 from column_page import column_page
 from gapfloor.tables.cells import estimate, text_cell
-from gapfloor.tables.column import Column
+from gapfloor.tables.table import Column
 
 pytestmark = pytest.mark.fast
 

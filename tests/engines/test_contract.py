@@ -9,9 +9,9 @@ import re
 import pytest
 
 from command_line import run
-from gapfloor.engines.catalogue import ENGINES
 from gapfloor.engines.contract import check_contract
 from gapfloor.engines.doctor import examine
+from gapfloor.engines.engine import ENGINES
 from gapfloor.errors import MissingExtraError, UnknownEnvironmentError
 
 

@@ -259,7 +259,7 @@ class TestSpec:
             make_spec("gym:Ant-v5", options={"max_episode_steps": 9})
 
     def test_gymnasium_that_is_missing_is_named_by_its_extra(self, capsys, monkeypatch):
-        monkeypatch.setattr("gapfloor.engines.catalogue.package_version", lambda package: None)
+        monkeypatch.setattr("gapfloor.engines.engine.package_version", lambda package: None)
         for name in ("gymnasium", "gymnasium.vector"):
             monkeypatch.setitem(sys.modules, name, None)
         done = run(capsys, "floor", "gym:CartPole-v1", "--option", "max_episode_steps=9")

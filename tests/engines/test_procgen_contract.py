@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from gapfloor.engines.catalogue import package_version
+from gapfloor.engines.engine import package_version
 from gapfloor.engines.procgen import (
     GAMES,
     MODE_GAMES,

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import pytest
 
 from gapfloor.tables.cells import estimate, fixed, p_value, text_cell
-from gapfloor.tables.column import Column
 from gapfloor.tables.html import html_rows, to_html
-from gapfloor.tables.table import RuleLine, Table, to_csv, to_float, to_markdown, to_tabular
+from gapfloor.tables.table import Column, RuleLine, Table, to_csv, to_float, to_markdown, to_tabular
 from gapfloor.tables.terminal import to_terminal
 
 pytestmark = pytest.mark.fast

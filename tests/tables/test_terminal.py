@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from gapfloor.tables.cells import estimate, mean_sem, text_cell
-from gapfloor.tables.column import Column
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Column, Table
 from gapfloor.tables.terminal import display_width, grid, to_terminal, wrapped
 
 pytestmark = pytest.mark.fast

@@ -18,9 +18,8 @@ from gapfloor.analysis.rows import (
     SensitivityRow,
 )
 from gapfloor.tables.cells import fixed
-from gapfloor.tables.column import BLANK, Column
 from gapfloor.tables.registry import Source, read_registry
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import BLANK, Column, Table
 
 
 def _comparison_call(row: ComparisonRow, use: Any) -> str:

@@ -27,21 +27,19 @@ from gapfloor.analysis.inputs import (
     LABELS,
     SHOWN_ROWS,
     Inputs,
+    Label,
     Places,
+    combined_codes,
     gather,
     inputs_of_cells,
-    numbers,
-    whole_numbers,
-)
-from gapfloor.analysis.known_floors import is_stated_floor
-from gapfloor.analysis.labels import (
-    Label,
-    combined_codes,
     is_named,
     label_codes,
     marked,
+    numbers,
     relabelled,
+    whole_numbers,
 )
+from gapfloor.analysis.known_floors import is_stated_floor
 from gapfloor.analysis.summaries import Summaries, Summary, over_runs, read_summaries
 from gapfloor.analysis.table_files import read_table
 from gapfloor.disk_errors import shortened

@@ -11,8 +11,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs
-from gapfloor.analysis.labels import Label, combined_codes, natural_key, stable_order
+from gapfloor.analysis.inputs import (
+    FLOOR_RULE,
+    LABELS,
+    Inputs,
+    Label,
+    combined_codes,
+    natural_key,
+    stable_order,
+)
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.clustered import by_level, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints

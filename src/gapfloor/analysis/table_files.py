@@ -78,7 +78,8 @@ def read_table(source: Any, options: TableOptions) -> RawTable:
     try:
         return reader(path, options)
     except _UNREADABLE as error:
-        raise UsageError(f"{path} cannot be read as {kind} ({_first_line(error)}).") from None
+        words = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UsageError(f"{path} cannot be read as {kind} ({words}).") from None
 
 
 def _read_parquet(path: Path, options: TableOptions) -> RawTable:
@@ -114,15 +115,7 @@ def _read_means(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def _read_json_lines(path: Path, options: TableOptions) -> RawTable:
-    _check_lines(path)
-    table = pa_json.read_json(path)
-    table.validate(full=True)  # pyarrow itself accepts texts and names that are not UTF-8
-    _ = table.column_names
-    return RawTable(table, "line", 1)
-
-
-def _check_lines(path: Path) -> None:
-    """Refuse JSON lines whose table would be far larger than they are, because each has names of its own."""
+    """JSON lines; refused where the table would be far larger than they are, because each has names of its own."""
     names: set[bytes] = set()
     n_lines = n_bytes = 0
     rest = b""
@@ -137,6 +130,10 @@ def _check_lines(path: Path) -> None:
             check_extent(n_lines, len(names), most=n_bytes)
     names.update(_JSON_NAME.findall(rest))
     check_extent(n_lines, len(names), most=n_bytes)
+    table = pa_json.read_json(path)
+    table.validate(full=True)  # pyarrow itself accepts texts and names that are not UTF-8
+    _ = table.column_names
+    return RawTable(table, "line", 1)
 
 
 def _read_text(path: Path, options: TableOptions) -> RawTable:
@@ -276,7 +273,3 @@ def _encoding(head: bytes, path: Path) -> str:
     except UnicodeDecodeError:
         return "latin-1"
     return "utf-8"
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

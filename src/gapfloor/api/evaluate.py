@@ -83,7 +83,7 @@ def evaluate(
     references = names_of(references)
     stated = None
     if upper is not None:
-        from gapfloor.analysis.registry_entries import upper_reference
+        from gapfloor.analysis.known_floors import upper_reference
 
         stated = upper_reference(upper, game=game, mode=asked.mode)
     with open_store(asked.store) as opened:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.registry_entries import (
+from gapfloor.analysis.known_floors import (
     FloorRegistry,
     RegisteredEnvironment,
     find_entry,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gapfloor.api.progress import step_teller
-from gapfloor.engines.catalogue import PROCGEN
-from gapfloor.engines.engine import Option
+from gapfloor.engines.engine import PROCGEN, Option
 from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError

@@ -119,7 +119,7 @@ class TrainingProgress:
     """A line on a terminal or in a notebook, and one every few updates elsewhere."""
 
     def __init__(self, spec: TrainingSpec) -> None:
-        from gapfloor.analysis.registry_entries import find_entry, shipped_registry
+        from gapfloor.analysis.known_floors import find_entry, shipped_registry
 
         self._spec = spec
         self._line = ProgressLine(spec.n_updates * spec.hyperparameters.batch, "steps")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.engines.catalogue import ENGINES, ENVPOOL, GYMNASIUM, PROCGEN, EngineFacts, package_version
 from gapfloor.engines.contract import check_contract
+from gapfloor.engines.engine import ENGINES, ENVPOOL, GYMNASIUM, PROCGEN, EngineFacts, package_version
 from gapfloor.errors import MissingExtraError
 from gapfloor.machine import available_cores
 from gapfloor.shipped import shipped

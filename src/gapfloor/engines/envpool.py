@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines import procgen
-from gapfloor.engines.catalogue import ENVPOOL
-from gapfloor.engines.engine import Engine, EngineSpec, Option
+from gapfloor.engines.engine import ENVPOOL, Engine, EngineSpec, Option
 from gapfloor.engines.gymnasium.description import score_name
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine, spec_of
 from gapfloor.engines.gymnasium.factory import Recipe
@@ -192,7 +191,8 @@ def _pool_spec(name: str, settings: tuple[tuple[str, Option], ...]) -> Any:
         if option in _KNOWN["reserved"] or option not in usual:
             offered = sorted(set(usual) - set(_KNOWN["reserved"])) + _KNOWN["own_options"]
             raise unknown_name(f"option of {name}", option, offered)
-        if not _fits(value, usual[option]):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not (is_number if isinstance(usual[option], float) else type(value) is type(usual[option])):
             raise UsageError(
                 f"The option {option} of {name} is {value!r}: EnvPool's own value is {usual[option]!r}, give one of "
                 "that type."
@@ -200,12 +200,6 @@ def _pool_spec(name: str, settings: tuple[tuple[str, Option], ...]) -> Any:
     if usual["max_num_players"] > 1:
         raise UsageError(f"{name} has several players: gapfloor measures environments with one.")
     return envpool.make_spec(name, **dict(settings))
-
-
-def _fits(value: Option, usual: Any) -> bool:
-    if isinstance(usual, float):
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return type(value) is type(usual)
 
 
 def _observation_space(arrays: Mapping[str, Any]) -> Any:

@@ -18,8 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from gapfloor.engines.catalogue import PROCGEN
-from gapfloor.engines.engine import EngineSpec
+from gapfloor.engines.engine import PROCGEN, EngineSpec
 from gapfloor.engines.level_play import hash_play
 from gapfloor.engines.procgen import ACTION_NAMES, NOOP, ProcgenEngine
 from gapfloor.engines.registry import check_ends, engine_from_spec, written_game

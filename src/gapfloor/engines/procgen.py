@@ -14,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.engines.catalogue import MIRROR, PROCGEN
-from gapfloor.engines.engine import EngineSpec, Option, Step
+from gapfloor.engines.engine import MIRROR, PROCGEN, EngineSpec, Option, Step
 from gapfloor.engines.picture_files import is_shown, picture_folder
 from gapfloor.engines.procgen_state import without_view
 from gapfloor.errors import UsageError, unknown_name
@@ -42,6 +42,7 @@ N_ACTIONS = len(ACTION_NAMES)
 NOOP = ACTION_NAMES.index("no-op")
 OBSERVATION_SHAPE = (64, 64, 3)
 _STATE_BYTES = 2**20
+_IS_MIRROR = PROCGEN.package == MIRROR
 
 
 def make_spec(
@@ -81,7 +82,7 @@ def wheel_version() -> str:
     The two builds draw some frames differently, so their cells must not share a version.
     """
     version = PROCGEN.installed_version()
-    return version if PROCGEN.package == MIRROR else f"{PROCGEN.package} {version}"
+    return version if _IS_MIRROR else f"{PROCGEN.package} {version}"
 
 
 class _Batch:
@@ -188,27 +189,6 @@ class _GymBatch(_Batch):
         return ctypes.string_at(self._buffer, size)
 
 
-class _GymLevelStarts:
-    """The states in which levels start, each from a fresh one-level engine."""
-
-    def __init__(self, **settings: Any) -> None:
-        self._settings = settings
-
-    def state(self, level_seed: int) -> bytes:
-        """The state in which a level starts."""
-        batch = _GymBatch(1, **{**self._settings, "start_level": level_seed})
-        try:
-            return batch.save(0)
-        finally:
-            batch.close()
-
-
-#: A batch of slots and the starts of levels, by the installed wheel.
-_BATCH, _LEVEL_STARTS = (
-    (_MirrorBatch, _MirrorLevelStarts) if PROCGEN.package == MIRROR else (_GymBatch, _GymLevelStarts)
-)
-
-
 def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any]:
     wheel_version()
     return {
@@ -224,12 +204,17 @@ def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any
 @functools.lru_cache(maxsize=4096)  # about 150 MB of states; only the whole distribution gets there
 def _initial_state(spec: EngineSpec, level_seed: int) -> bytes:
     """The state in which a level starts, from a fresh engine: in dodgeball a slot remembers what it played before."""
-    return _level_starts(spec).state(level_seed)
+    if _IS_MIRROR:
+        return _level_starts(spec).state(level_seed)
+    with closing(
+        _GymBatch(1, **_settings(spec, levels=LevelSet(level_seed, level_seed + 1), draw=0))
+    ) as batch:
+        return batch.save(0)
 
 
 @functools.lru_cache(maxsize=4)
-def _level_starts(spec: EngineSpec) -> _MirrorLevelStarts | _GymLevelStarts:
-    return _LEVEL_STARTS(**_settings(spec, levels=LevelSet(0, 1), draw=0))
+def _level_starts(spec: EngineSpec) -> _MirrorLevelStarts:
+    return _MirrorLevelStarts(**_settings(spec, levels=LevelSet(0, 1), draw=0))
 
 
 class ProcgenEngine:
@@ -258,7 +243,8 @@ class ProcgenEngine:
         if slots < 1:
             raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
         self.n_slots = slots
-        self._batch = _BATCH(slots, **_settings(self.spec, levels=levels, draw=draw))
+        make = _MirrorBatch if _IS_MIRROR else _GymBatch
+        self._batch = make(slots, **_settings(self.spec, levels=levels, draw=draw))
         # The engine writes into these arrays itself; copying them every step would cost a tenth of a floor.
         self._actions = self._batch.actions
         # Where pictures are blank nobody may look: an array without rows makes whoever does fail.
@@ -309,18 +295,9 @@ class UnseenProcgen(ProcgenEngine):
         self.load(slot, without_view(self.initial_state(level_seed)))
 
 
-def check_version(spec: EngineSpec) -> None:
-    """Refuse a specification made with another version of the wheel."""
-    if spec.version != wheel_version():
-        raise UsageError(
-            f"This was made with ProcGen's build {spec.version} and {wheel_version()} is installed: use the Python and "
-            f"the wheel that it was made with ({MIRROR} for a bare version)."
-        )
-
-
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> ProcgenEngine:
     """A running engine of `spec`; refuses a specification made with another version of the wheel."""
-    check_version(spec)
+    PROCGEN.check_version(spec.version, wheel_version())
     return ProcgenEngine(
         spec.game, slots=slots, levels=levels, draw=draw, mode=spec.mode, options=dict(spec.options)
     )

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.catalogue import PROCGEN
-from gapfloor.engines.engine import EngineSpec
+from gapfloor.engines.engine import PROCGEN, EngineSpec
 
 #: Numbers of an entity, and the positions of two of them: its age, and the age at which it disappears.
 ENTITY_NUMBERS, AGE, LAST_AGE = 31, 18, 19
@@ -25,61 +24,44 @@ _LONGEST_LOOPS = {"heist": 1, "maze": 1000, "miner": 1000}
 _NO_CELLS = -float(2**22)
 
 
-@dataclass(frozen=True)
-class FieldOffsets:
-    """Offsets of fields, in bytes from the start of a state."""
+class ProcgenState:
+    """A saved state of a slot, and where its fields begin, in bytes; texts and entities before a field move it."""
 
-    center_agent: int
-    """Whether the view follows the agent."""
-    generator: tuple[int, int]
-    """Begin and end of the game's random generator."""
-    timeout: int
-    """The step at which an episode ends."""
-    time: int
-    """Steps since the episode began."""
-    entities: tuple[int, int]
-    """Where the entities begin, and how many there are."""
-    step_random: int
-    """The random number of the last step."""
-    visibility: int
-    """The number of cells from one edge of the view to the other."""
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        options = self._after_text(4)  # the version and the game's name
+        generator = self._after_text(
+            options + 17 * 4 + 4
+        )  # options, range of levels, the generator of levels
+        numbers = self._after_text(generator + 4)
+        self.center_agent = options + 5 * 4
+        """Whether the view follows the agent."""
+        self.generator = slice(generator, numbers)
+        """The game's random generator."""
+        self.timeout, self.time = numbers + 4 * 4, numbers + 13 * 4
+        """The step at which an episode ends, and steps since it began."""
+        self.entities = numbers + 17 * 4
+        self.n_entities = self.number(self.entities - 4)
+        after = self.entities + self.n_entities * ENTITY_NUMBERS * 4
+        self.step_random = after + 18 * 4
+        """The random number of the last step."""
+        self.visibility = self._after_text(after + 19 * 4 + 4) + 7 * 4
+        """The number of cells from one edge of the view to the other."""
 
+    def number(self, offset: int) -> int:
+        """The number at a place."""
+        number: int = struct.unpack_from("<i", self.content, offset)[0]
+        return number
 
-def find_offsets(state: bytes) -> FieldOffsets:
-    """The offsets of fields in this state; texts and entities before a field move it."""
-    options = _after_text(state, 4)  # the version and the game's name
-    generator = _after_text(state, options + 17 * 4 + 4)  # options, range of levels, the generator of levels
-    numbers = _after_text(state, generator + 4)
-    entities = numbers + 17 * 4
-    count = _number_at(state, entities - 4)
-    after = entities + count * ENTITY_NUMBERS * 4
-    view = _after_text(state, after + 19 * 4 + 4)
-    return FieldOffsets(
-        center_agent=options + 5 * 4,
-        generator=(generator, numbers),
-        timeout=numbers + 4 * 4,
-        time=numbers + 13 * 4,
-        entities=(entities, count),
-        step_random=after + 18 * 4,
-        visibility=view + 7 * 4,
-    )
-
-
-def _number_at(state: bytes, offset: int) -> int:
-    number: int = struct.unpack_from("<i", state, offset)[0]
-    return number
-
-
-def _after_text(state: bytes, offset: int) -> int:
-    return offset + 4 + _number_at(state, offset)
+    def _after_text(self, offset: int) -> int:
+        return offset + 4 + self.number(offset)
 
 
 def without_view(state: bytes) -> bytes:
     """The state with a view into which no cell falls; some games set their own view again, and draw as before."""
-    offsets = find_offsets(state)
-    changed = bytearray(state)
-    struct.pack_into("<i", changed, offsets.center_agent, 1)  # only then is the width that of the state
-    struct.pack_into("<f", changed, offsets.visibility, _NO_CELLS)
+    fields, changed = ProcgenState(state), bytearray(state)
+    struct.pack_into("<i", changed, fields.center_agent, 1)  # only then is the width that of the state
+    struct.pack_into("<f", changed, fields.visibility, _NO_CELLS)
     return bytes(changed)
 
 
@@ -102,31 +84,30 @@ class ProcgenLoops:
 
     def position(self, state: bytes) -> bytes:
         """What decides everything that happens in the game, up to the end of its time."""
-        offsets = find_offsets(state)
-        begin, count = offsets.entities
-        entities = np.frombuffer(state, dtype="<i4", count=count * ENTITY_NUMBERS, offset=begin)
-        entities = entities.reshape(count, ENTITY_NUMBERS).copy()
+        fields = ProcgenState(state)
+        n_numbers = fields.n_entities * ENTITY_NUMBERS
+        entities = np.frombuffer(state, dtype="<i4", count=n_numbers, offset=fields.entities)
+        entities = entities.reshape(-1, ENTITY_NUMBERS).copy()
         entities[entities[:, LAST_AGE] <= 0, AGE] = 0
         return b"".join(
             (
-                state[: offsets.generator[0]],
-                state[offsets.generator[1] : offsets.time],
+                state[: fields.generator.start],
+                state[fields.generator.stop : fields.time],
                 entities.tobytes(),
-                state[begin + entities.nbytes : offsets.step_random],
-                state[offsets.step_random + 4 :],
+                state[fields.entities + entities.nbytes : fields.step_random],
+                state[fields.step_random + 4 :],
             )
         )
 
     def steps_left(self, state: bytes) -> int:
         """Steps after which the time is up."""
-        offsets = find_offsets(state)
-        return _number_at(state, offsets.timeout) - _number_at(state, offsets.time)
+        fields = ProcgenState(state)
+        return fields.number(fields.timeout) - fields.number(fields.time)
 
     def later(self, state: bytes, steps: int) -> bytes:
         """The same position after this number of steps."""
-        time = find_offsets(state).time
-        changed = bytearray(state)
-        struct.pack_into("<i", changed, time, _number_at(state, time) + steps)
+        fields, changed = ProcgenState(state), bytearray(state)
+        struct.pack_into("<i", changed, fields.time, fields.number(fields.time) + steps)
         return bytes(changed)
 
 

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
-from gapfloor.engines.engine import Engine, EngineSpec, Option
+from gapfloor.engines.engine import ENGINES, GYMNASIUM, PROCGEN, Engine, EngineSpec, Option
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
-from gapfloor.engines.procgen import UnseenProcgen, check_version
+from gapfloor.engines.procgen import UnseenProcgen, wheel_version
 from gapfloor.errors import LevelWarning, UsageError
 from gapfloor.levels import LevelSet
 
@@ -86,7 +85,7 @@ def unseen_engine(spec: EngineSpec, *, slots: int, levels: LevelSet) -> Engine:
     """An engine for play without an observer; that of the recipe itself where no faster one is known."""
     if spec.engine != PROCGEN.name or spec.options:
         return engine_from_spec(spec, slots=slots, levels=levels)
-    check_version(spec)
+    PROCGEN.check_version(spec.version, wheel_version())
     return UnseenProcgen(spec, slots=slots, levels=levels)
 
 

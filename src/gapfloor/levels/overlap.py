@@ -176,19 +176,15 @@ def read_leakage(files: Sequence[Path]) -> Leakage:
     """The overlaps that a store keeps, in `leakage/*.json`."""
     games: dict[tuple[str, str], LevelOverlap] = {}
     for path in files:
-        for game in _read(path).games:
-            games[game.game, game.mode] = game
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["format"] != FORMAT:
+                raise ValueError(f"its format is {document['format']!r}, not {FORMAT!r}")
+            found = [LevelOverlap.from_dict(game) for game in document["games"]]
+        except DAMAGED as error:
+            reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
+            raise UsageError(
+                f"{path} is not a leakage file ({reason}): write it again with gapfloor levels."
+            ) from None
+        games |= {(game.game, game.mode): game for game in found}
     return Leakage(tuple(games.values()))
-
-
-def _read(path: Path) -> Leakage:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document["format"] != FORMAT:
-            raise ValueError(f"its format is {document['format']!r}, not {FORMAT!r}")
-        return Leakage(tuple(LevelOverlap.from_dict(game) for game in document["games"]))
-    except DAMAGED as error:
-        reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
-        raise UsageError(
-            f"{path} is not a leakage file ({reason}): write it again with gapfloor levels."
-        ) from None

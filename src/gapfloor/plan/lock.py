@@ -86,19 +86,17 @@ def lock_plan(
     plan_path: Path, *, cells_seen: int, seen_in: str, commit: str = "", now: datetime | None = None
 ) -> Lock:
     """Lock the plan in `plan_path`; a plan that is locked already is left as it is, a changed one refused."""
-    text = read_text(plan_path)
-    plan = parse_plan(text, source=str(plan_path))
-    if lock_path(plan_path).exists():
-        existing = read_lock(plan_path)
-        _refuse_changes(existing, plan, text, plan_path)
+    text, known = read_text(plan_path), load_plan(plan_path)
+    if known.lock is not None:
+        existing = known.lock.plan
         raise UsageError(
-            f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
-            "cells seen. Add to it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
+            f"{plan_path} is locked already, since {existing.locked_at} with {existing.cells_seen} cells seen. Add to "
+            "it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
         )
     # Locks are remembered next to the lock file, in case it is removed.
     path = Path(plan_path).with_suffix(".lock-history")
     earlier = tuple(line for line in read_text(path).splitlines() if line) if path.exists() else ()
-    locked = dataclasses.replace(_locked(plan, text, cells_seen, seen_in, commit, now), earlier=earlier)
+    locked = dataclasses.replace(_locked(known.plan, text, cells_seen, seen_in, commit, now), earlier=earlier)
     lock = Lock(locked)
     _write_lock(plan_path, lock)
     note = f"{locked.locked_at} {locked.hash[:12]}, {locked.cells_seen} cells seen ({locked.seen_in})"
@@ -147,7 +145,15 @@ def load_plan(plan_path: Path) -> LockedPlan:
     if not lock_path(plan_path).exists():
         return LockedPlan(plan, content_hash(plan), None)
     lock = read_lock(plan_path)
-    _refuse_changes(lock, plan, text, plan_path)
+    if content_hash(plan) != lock.plan.hash:
+        changes = difflib.unified_diff(
+            lock.plan.text.splitlines(), text.splitlines(), "as locked", "now", lineterm="", n=0
+        )
+        shown = "\n".join(line for line in changes if not line.startswith("@@"))
+        raise CheckFailedError(
+            f"{plan_path} was changed after it was locked on {lock.plan.locked_at}:\n{shown}\n"
+            "Undo the change, or write it as an addendum (gapfloor plan lock PLAN --addendum FILE)."
+        )
     addenda = tuple((parse_addendum(a.text, source=f"addendum '{a.name}'"), a) for a in lock.addenda)
     return LockedPlan(plan, lock.plan.hash, lock, addenda)
 
@@ -189,19 +195,6 @@ def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
     seen_in = f"by the times of the data; the lock says {text.cells_seen}"
     counted = dataclasses.replace(text, cells_seen=before, seen_in=seen_in)
     return dataclasses.replace(locked, lock=dataclasses.replace(locked.lock, plan=counted))
-
-
-def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:
-    if content_hash(plan) == lock.plan.hash:
-        return
-    changes = difflib.unified_diff(
-        lock.plan.text.splitlines(), text.splitlines(), "as locked", "now", lineterm="", n=0
-    )
-    shown = "\n".join(line for line in changes if not line.startswith("@@"))
-    raise CheckFailedError(
-        f"{plan_path} was changed after it was locked on {lock.plan.locked_at}:\n{shown}\n"
-        "Undo the change, or write it as an addendum (gapfloor plan lock PLAN --addendum FILE)."
-    )
 
 
 def _locked(

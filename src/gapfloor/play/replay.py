@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.engine import Engine, EngineSpec
+from gapfloor.engines.engine import GYMNASIUM, Engine, EngineSpec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread

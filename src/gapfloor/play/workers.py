@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gapfloor import errors
-from gapfloor.engines.catalogue import PROCGEN
-from gapfloor.engines.engine import EngineSpec
+from gapfloor.engines.engine import PROCGEN, EngineSpec
 from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.machine import available_cores, may_start_processes
 from gapfloor.play.candidate import action_space_of

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import gapfloor
-from gapfloor.analysis.inputs import Inputs
-from gapfloor.analysis.labels import combined_codes
+from gapfloor.analysis.inputs import Inputs, combined_codes
 from gapfloor.records.store import StoredCell
 from gapfloor.records.verification import StoreVerification, read_verification
 from gapfloor.report.findings import FLOOR, TRAIN

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import PROCGEN
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.lazy import LazyMethod

@@ -222,10 +222,6 @@ def _spelt(style: str, word: str | None) -> Cell:
     return Cell(words, words, (word,))
 
 
-def _count(count: int | None) -> Cell:
-    return missing_cell() if count is None else Cell(f"{count:,}", f"{count:,}", (int(count),))
-
-
 #: How tables and numbers print their values. "fine" styles have three decimals for small values.
 _STYLES: dict[str, Callable[..., Cell]] = {
     "cell": lambda cell: cell,
@@ -244,7 +240,7 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "range": lambda low, high: Cell(
         f"{low:g}, {high:g}".replace("-", "−"), f"{low:g}, {high:g}", (low, high)
     ),
-    "count": _count,
+    "count": lambda n: missing_cell() if n is None else Cell(f"{n:,}", f"{n:,}", (int(n),)),
     "g": lambda value: text_cell(f"{value:g}", raw=value) if is_number(value) else empty_cell(),
     "mean_sem": mean_sem,
     "signed_sem": lambda value, sem: mean_sem(value, sem, sign=True),

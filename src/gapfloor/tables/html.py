@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from gapfloor.escape import clean_text
 from gapfloor.tables.cells import Cell
-from gapfloor.tables.column import Align
-from gapfloor.tables.table import Table, flat_headers
+from gapfloor.tables.table import Align, Table, flat_headers
 
 _STYLES: dict[Align, str] = {
     "l": "",

@@ -11,8 +11,7 @@ from typing import Any
 
 from gapfloor.shipped import shipped
 from gapfloor.tables.cells import Cell, empty_cell, formatted
-from gapfloor.tables.column import Column
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Column, Table
 
 #: Columns by key.
 Registry = dict[str, Column]

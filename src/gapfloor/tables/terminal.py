@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from gapfloor.escape import clean_text
 from gapfloor.tables.cells import Cell
-from gapfloor.tables.column import Align
-from gapfloor.tables.table import Table, flat_headers
+from gapfloor.tables.table import Align, Table, flat_headers
 
 #: What stays on one line: an interval, a value with its error, a word.
 _PIECE = re.compile(r"\S*\[[^\[\]A-Za-z]*\]\S*|\S+ ± \S+|\S+")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.engine import GYMNASIUM
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level, make_env
 from gapfloor.engines.gymnasium.spaces import ActionForm, Layout, action_form, layout_of, mask_source
 from gapfloor.errors import UsageError

@@ -20,8 +20,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions, Discrete, Masks
-from gapfloor.engines.catalogue import ENGINES, GYMNASIUM
-from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, Step, map_arrays
+from gapfloor.engines.engine import (
+    ENGINES,
+    GYMNASIUM,
+    Engine,
+    EngineSpec,
+    Observations,
+    Option,
+    Step,
+    map_arrays,
+)
 from gapfloor.engines.gymnasium.description import SUCCESS, describe, score_name
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level
 from gapfloor.engines.gymnasium.spaces import mask_method

@@ -13,8 +13,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.engines.catalogue import ENVPOOL, GYMNASIUM
-from gapfloor.engines.engine import Option
+from gapfloor.engines.engine import ENVPOOL, GYMNASIUM, Option
 from gapfloor.errors import (
     GapfloorError,
     MissingExtraError,

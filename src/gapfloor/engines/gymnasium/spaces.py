@@ -107,7 +107,8 @@ def _parts(space: Any, path: tuple[str | int, ...]) -> list[Part]:
         inner = dict(enumerate(space.spaces))
     if inner is not None:
         return [part for key, each in inner.items() for part in _parts(each, (*path, key))]
-    if _is_text(space):
+    # MiniGrid's mission has its own type of space, which is not a Text; BabyAI's is derived from it.
+    if any(kind.__name__ in ("Text", "MissionSpace") for kind in type(space).__mro__):
         width = getattr(space, "max_length", TEXT_WIDTH)
         return [Part(path, (), f"<U{width}")]
     fixed = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
@@ -119,11 +120,6 @@ def _parts(space: Any, path: tuple[str | int, ...]) -> list[Part]:
         )
     dtype = np.dtype(space.dtype if space.dtype is not None else np.int64)
     return [Part(path, tuple(space.shape or ()), dtype.str)]
-
-
-def _is_text(space: Any) -> bool:
-    # MiniGrid's mission has its own type of space, which is not a Text; BabyAI's is derived from it.
-    return any(kind.__name__ in ("Text", "MissionSpace") for kind in type(space).__mro__)
 
 
 def row_bytes(observations: Observations, row: int) -> bytes:

@@ -15,8 +15,7 @@ from gapfloor.report.tables.rows import records_of_main_budget, rows_of
 from gapfloor.report.text_templates import template
 from gapfloor.shipped import shipped
 from gapfloor.tables.cells import Cell, is_number, text_cell
-from gapfloor.tables.column import BLANK, Column
-from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
+from gapfloor.tables.table import BLANK, Column, ColumnGroup, Missing, RuleLine, Table
 
 #: Tables about the world around a study, made only where they are asked for.
 EXTRA_TABLES = ("audit", "commits", "hyper")

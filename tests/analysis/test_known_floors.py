@@ -8,7 +8,7 @@ import io
 
 import pytest
 
-from gapfloor.analysis.registry_entries import (
+from gapfloor.analysis.known_floors import (
     FloorRegistry,
     published_scores,
     shipped_registry,
