@@ -7,7 +7,6 @@ what the card says and nothing else.
 
 from __future__ import annotations
 
-import json
 from operator import attrgetter
 from typing import Any
 
@@ -82,11 +81,6 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         "versions": dict(provenance.versions),
     }
     return jsonable(card)  # type: ignore[no-any-return]
-
-
-def card_to_json(card: dict[str, Any]) -> str:
-    """The card's JSON file."""
-    return json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def card_facts(card: dict[str, Any]) -> dict[str, str]:

@@ -15,17 +15,14 @@ from typing import Any
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import (
     AgentDifferenceRow,
-    AgentRow,
     CallCount,
     ComparisonRow,
-    DisagreementRow,
     GapRow,
     Quantity,
     ReturnRow,
     RuleDifferenceRow,
     ScoreRow,
     ScreenRow,
-    SensitivityRow,
 )
 from gapfloor.engines.procgen import PAPER_GAMES
 from gapfloor.escape import key_part, safe_key
@@ -85,36 +82,24 @@ class GameFindings:
     def comparison(self, rule: str | None, level_set: str) -> ComparisonRow | None:
         """Runs against the plan's reference."""
         reference = self.findings.plan.reference
-        return self._row("floor_comparisons", rule=rule, level_set=level_set, reference=reference)
+        return self.row("floor_comparisons", rule=rule, level_set=level_set, reference=reference)
 
     def gap(self, rule: str | None) -> GapRow | None:
         """The gap under a rule."""
-        return self._row("gaps", rule=rule)
+        return self.row("gaps", rule=rule)
 
     def pair(self, rule: str, rule_b: str, quantity: Quantity) -> RuleDifferenceRow | None:
         """A paired difference of two rules."""
-        return self._row("pairs", rule=rule, rule_b=rule_b, quantity=quantity)
-
-    def of_agent(self, rule: str | None, agent: str) -> AgentRow | None:
-        """One agent's returns."""
-        return self._row("agents", rule=rule, agent=agent)
+        return self.row("pairs", rule=rule, rule_b=rule_b, quantity=quantity)
 
     def differences(self, rule: str, quantity: str) -> list[AgentDifferenceRow]:
         """Differences between agents; the first pair is the one the plain keys name."""
         return [row for row in self.rows.get("encoders", ()) if (row.rule, row.quantity) == (rule, quantity)]
 
-    def disagreement(self, rule: str, level_set: str) -> DisagreementRow | None:
-        """How often a rule leaves plain argmax's class."""
-        return self._row("disagreements", rule=rule, level_set=level_set)
-
-    def sensitivity(self, rule: str, quantity: str) -> SensitivityRow | None:
-        """What other estimators say about a comparison with the floor, or about a gap."""
-        return self._row("sensitivity", rule=rule, quantity=quantity)
-
     @property
     def screen(self) -> ScreenRow | None:
         """The entropy screen."""
-        return self._row("screen")
+        return self.row("screen")
 
     def floor(self, level_set: str) -> ReturnRow | None:
         """The plan's reference on one level set; floors without a budget serve every budget."""
@@ -157,8 +142,8 @@ class GameFindings:
         ordered = [agent for agent in self.findings.source.agents if agent in found]
         return (*ordered, *sorted(found - set(ordered)))
 
-    def _row(self, kind: str, **labels: Any) -> Any | None:
-        """The first row with these labels; None where there is none."""
+    def row(self, kind: str, **labels: Any) -> Any | None:
+        """The first row of a kind (of the analysis' results) with these labels; None where there is none."""
         for row in self.rows.get(kind, ()):
             if all(getattr(row, name) == value for name, value in labels.items()):
                 return row

@@ -52,12 +52,6 @@ class Number:
     status: str = ""
 
     @property
-    def exists(self) -> bool:
-        """Whether the data have it."""
-        value = self.cell.raw[0]
-        return isinstance(value, str) or is_number(value)
-
-    @property
     def tex(self) -> str:
         """What the macro prints, in text and in math alike."""
         body = self.cell.tex
@@ -70,7 +64,8 @@ def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str
     """Every number of these results by key, in the order of keys; the first row that gives a key keeps it."""
     numbers: dict[str, Number] = {}
     for number in (*_of_rows(findings), *(Number(*found) for found in cka_numbers(findings, cka))):
-        if number.exists:
+        value = number.cell.raw[0]
+        if isinstance(value, str) or is_number(value):
             numbers.setdefault(number.key, number)
     return dict(sorted(numbers.items()))
 
@@ -151,7 +146,7 @@ def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
         elif gap is not None:
             yield from _returns(place.env, name, gap, f"gap_{level_set}")
         for agent in place.agents:
-            if of_agent := place.of_agent(rule, agent):
+            if of_agent := place.row("agents", rule=rule, agent=agent):
                 yield f"{name}.{findings.keys['agent'][agent]}", of_agent, f"agent_{level_set}"
     if gap is not None:
         yield stem, gap, "gap"
@@ -184,7 +179,7 @@ def _game(place: GameFindings) -> Iterator[_Source]:
         games += [findings.keys["game"][place.name]] if place.budget == findings.main_budget else []
         found = {
             "merged_comparison": place.comparison(MERGED, level_set),
-            "merged_disagreement": place.disagreement(MERGED, level_set),
+            "merged_disagreement": place.row("disagreements", rule=MERGED, level_set=level_set),
             "merged_pair": place.pair(MERGED, "greedy", level_set),
         }
         yield from (

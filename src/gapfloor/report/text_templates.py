@@ -53,7 +53,7 @@ def environment(**options: Any) -> jinja2.Environment:
     }  # fmt: skip
     made.tests["published"] = lambda row: (row.r_min, row.r_max) == published_scale(row.game, row.mode)
     made.globals |= {
-        "counted": counted, "listed": listed, "either": either, "span": span, "is_number": is_number,
+        "counted": counted, "listed": listed, "is_number": is_number,
         "word": lambda count: "none" if count == 0 else count_word(count).plain,
         "number": lambda value, decimals=2, sign=False: fixed(value, decimals, sign=sign).plain,
         "estimate": lambda value, ends: estimate(value, ends).plain,
@@ -72,19 +72,3 @@ def listed(values: Iterable[object]) -> str:
     """
     names = [str(value) for value in values]
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else (names or ["nothing"])[0]
-
-
-def either(values: Iterable[int]) -> str:
-    """One of two numbers, or the range of several.
-
-    >>> either([8, 3]), either([1, 2000, 3])
-    ('3 or 8', '1 to 2,000')
-    """
-    ordered = [f"{value:,}" for value in sorted(values)]
-    return " or ".join(ordered) if len(ordered) < 3 else f"{ordered[0]} to {ordered[-1]}"
-
-
-def span(values: Iterable[int]) -> str:
-    """The smallest and the largest of some numbers, or the number if they are all the same."""
-    ordered = sorted(set(values))
-    return f"{ordered[0]}" if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"

@@ -104,7 +104,7 @@ def _verdict(place: GameFindings) -> Verdict:
     findings = place.findings
     remarks: list[str] = []
     test, train = (place.comparison(findings.primary, level_set) for level_set in (TEST, TRAIN))
-    gap, other = place.gap(findings.primary), place.sensitivity(findings.primary, TEST)
+    gap, other = place.gap(findings.primary), place.row("sensitivity", rule=findings.primary, quantity=TEST)
     transfers, levels = _reach(findings, test, gap, other) if test and gap else (False, "")
     references = tuple(
         row

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from gapfloor.analysis.rows import Row
@@ -29,20 +30,6 @@ from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import published_scale
 from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloorGap:
-    """The floor's returns and their difference, as a row of a table of gaps."""
-
-    budget: str
-    train: float
-    train_sem: float
-    test: float
-    test_sem: float
-    gap: float
-    n: None = None
-
 
 #: Tables of places: what a place must have. The other places are named below the table.
 _NEEDED: dict[str, Callable[[GameFindings], object]] = {
@@ -119,9 +106,10 @@ def _gap2x2(source: ReportSource, game: Env) -> list[Any]:
         train, test = place.floor(TRAIN), place.floor(TEST)
         if found and train and test:
             found.append(
-                FloorGap(
-                    budget=place.budget, train=train.mean, train_sem=train.sem, test=test.mean, test_sem=test.sem,
-                    gap=train.mean - test.mean,
+                # A row of the floor, which has no runs.
+                SimpleNamespace(
+                    budget=place.budget, n=None, train=train.mean, train_sem=train.sem, test=test.mean,
+                    test_sem=test.sem, gap=train.mean - test.mean,
                 )
             )  # fmt: skip
         blocks.append(found)
