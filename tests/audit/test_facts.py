@@ -11,14 +11,12 @@ import pytest
 
 import gapfloor.audit
 from gapfloor.audit.interpreter.facts import (
-    actor_facts,
-    environment_facts,
+    facts,
     find_actor,
     find_environment,
     find_loops,
-    loop_facts,
 )
-from gapfloor.audit.ledger.entries import load_ledger
+from gapfloor.audit.ledger import load_ledger
 
 pytestmark = pytest.mark.fast
 
@@ -126,7 +124,7 @@ def test_the_search_for_names_would_find_one():
 
 
 def test_every_fact_names_the_repository_the_version_and_the_file_it_was_read_in():
-    for fact in (*environment_facts(), *actor_facts(), *loop_facts()):
+    for fact in (*facts("environments"), *facts("actors"), *facts("loops")):
         where = re.match(r"[\w-]+/[\w-]+ (\S+ )?(@[0-9a-f]{7}|v[\d.]+) \S+\.(py|h)\b", fact.source)
         assert where is not None, (fact.name, fact.source)
 
@@ -140,7 +138,7 @@ def test_the_longest_name_that_fits_gives_the_fact():
 def test_the_table_is_versioned_and_well_formed():
     text = resources.files("gapfloor.audit").joinpath("data/facts.json").read_text(encoding="utf-8")
     assert json.loads(text)["schema"] == "gapfloor-audit-facts/2"
-    for fact in (*actor_facts(), *loop_facts()):
+    for fact in (*facts("actors"), *facts("loops")):
         assert fact.rule in (None, "sampled", "argmax", "epsilon-greedy")
         assert {fact.true, fact.false} <= {None, "sampled", "argmax", "epsilon-greedy", "unresolved"}
         assert (fact.flag is None) == (fact.true is None)

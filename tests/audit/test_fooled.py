@@ -264,11 +264,8 @@ class Agent:
         self.net = net
         self.epsilon_eval = epsilon_eval
 
-    def is_random(self):
-        return np.random.rand() < self.epsilon_eval
-
     def act(self, obs):
-        if self.is_random():
+        if np.random.rand() < self.epsilon_eval:
             return np.eye(2)[np.random.randint(2)]
         return np.eye(2)[self.net(torch.as_tensor(obs)).argmax().item()]
 

@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from gapfloor.api.audit_ledger import audit_ledger
-from gapfloor.audit.ledger.entries import count_ledger, load_ledger
+from gapfloor.audit.ledger import count_ledger, load_ledger
 
 pytestmark = pytest.mark.fast
 

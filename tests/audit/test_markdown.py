@@ -7,8 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from gapfloor.audit.judgement.formats import as_markdown, describe_unstated
-from gapfloor.audit.ledger.entries import RegistryEntry
-from gapfloor.audit.ledger.registry import compare_entries
+from gapfloor.audit.ledger import RegistryEntry, compare_entries
 from gapfloor.audit.scan import scan
 from gapfloor.audit.trace.observe import ObservedPath, TraceResult
 from gapfloor.escape import clean_text

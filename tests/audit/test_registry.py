@@ -9,8 +9,7 @@ import pytest
 from gitrepos import commit_files
 
 from command_line import run
-from gapfloor.audit.ledger.registry import SCHEMA, compare_entries, load_registry
-from gapfloor.audit.ledger.verify import hash_line, verify_ledger
+from gapfloor.audit.ledger import SCHEMA, compare_entries, hash_line, load_registry, verify_ledger
 from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast

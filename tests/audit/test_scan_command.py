@@ -12,8 +12,7 @@ from gitrepos import commit_files, git, write_files
 from smallrepos import frozen, in_loop
 
 from command_line import exit_code
-from gapfloor.audit.ledger.entries import load_ledger
-from gapfloor.audit.ledger.verify import find_clone
+from gapfloor.audit.ledger import find_clone, load_ledger
 from gapfloor.audit.scan import scan
 
 pytestmark = pytest.mark.fast

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from gitrepos import commit_files, git
 
-from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, load_ledger
-from gapfloor.audit.ledger.verify import find_clone, hash_line, verify_ledger
+from gapfloor.audit.ledger import EvidenceLine, LedgerEntry, find_clone, hash_line, load_ledger, verify_ledger
 from gapfloor.cli.main import main
 
 pytestmark = pytest.mark.fast

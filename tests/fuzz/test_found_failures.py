@@ -17,7 +17,7 @@ import pytest
 
 from fuzz.harness import lay_out, run_line, write_sound_folder, wrong_with
 from fuzz.kinds import KINDS
-from gapfloor.audit.ledger.registry import SCHEMA as REGISTRY
+from gapfloor.audit.ledger import SCHEMA as REGISTRY
 from gapfloor.npy_bytes import read_npz
 from gapfloor.records.manifest import content_key
 

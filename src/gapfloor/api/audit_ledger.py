@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfloor.audit.ledger import entries as ledgers
-from gapfloor.audit.ledger.registry import compare_entries, load_registry
-from gapfloor.audit.ledger.verify import LedgerVerification, verify_ledger
+from gapfloor.audit import ledger as ledgers
+from gapfloor.audit.ledger import LedgerVerification, compare_entries, load_registry, verify_ledger
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
 from gapfloor.tables.readable import ReadableResult, ReportResult

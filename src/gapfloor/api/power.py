@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.column_names import TableOptions
+from gapfloor.analysis.compared import comparisons, in_families
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_rows import comparisons
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.planned_study import PlannedStudy
@@ -219,7 +219,7 @@ def _of_pilot(
     context = PlannedStudy(group(inputs, plan), plan)
     asked = (rule or plan.scope.primary_rule, level_set)
     rows = []
-    for members in comparisons(context):
+    for members in in_families(comparisons(context)):
         for one in members:
             # Over different runs: copies of a run tell nothing about the spread between runs.
             values = one.values("recommended")

@@ -7,24 +7,21 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter import attributes, library
+from gapfloor.audit.interpreter import attributes, classes, library
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, words
+from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, pattern, words
 from gapfloor.audit.interpreter.operators import combine
-from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
+from gapfloor.audit.interpreter.options import MISSING, is_settings_class, literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import FunctionInfo, kept_on_node, last_name
+from gapfloor.audit.reading.index import FunctionInfo, arguments_of, kept_on_node, last_name
 
 if TYPE_CHECKING:
-    from gapfloor.audit.interpreter.evaluator import Evaluator
+    pass
 
 Alternatives = tuple[Alternative, ...]
 DEEPEST_FRAME = 22
 MOST_CANDIDATES = 12
-_ACTING = re.compile(
-    r"act|predict|step|policy|choose|select|sample|forward|infer|greedy|explor|move|play|decide",
-    re.IGNORECASE,
-)
+_ACTING = pattern("acting")
 #: Methods of an environment that give observations, rewards and ends.
 OBSERVING = words("observing")
 #: Methods that change an object's place or mode, not what it is.
@@ -39,7 +36,6 @@ def may_enter(function: FunctionInfo, frame: Frame) -> bool:
 
 
 def bind(
-    evaluator: Evaluator,
     function: FunctionInfo,
     call: ast.Call | None,
     caller: Frame,
@@ -51,7 +47,8 @@ def bind(
 
     Without a call the arguments are not known, except for `preset` ones; parameters with a default keep it.
     """
-    frame = Frame(function.module, function, parent=parent, caller=caller, call=call, depth=caller.depth + 1)
+    frame = Frame(caller.evaluator, function.module, function, parent=parent, caller=caller, call=call)
+    frame.depth = caller.depth + 1
     # The conditions of the receiver hold for the call's result; inside, `self` is just the object.
     frame.receiver = Alternative(receiver.value) if receiver is not None else None
     arguments = function.node.args
@@ -61,19 +58,16 @@ def bind(
     known = [*names, *(arg.arg for arg in arguments.kwonlyargs)]
     extra: dict[str, v.Binding] = {}
     is_starred = False
-    given = [*preset]
-    numbered = [binding for name, binding in given if name.isdigit()]
-    given = [(name, binding) for name, binding in given if not name.isdigit()]
-    for name, binding in zip(names, numbered, strict=False):
-        frame.bindings[name] = binding
-    names = names[len(numbered) :]
+    numbered = [binding for name, binding in preset if name.isdigit()]
+    given = [(name, binding) for name, binding in preset if not name.isdigit()]
+    frame.bindings.update(zip(names, numbered, strict=False))
     if call is not None:
-        for name, argument in zip(names, call.args, strict=False):
+        for name, argument in zip(names[len(numbered) :], call.args, strict=False):
             if isinstance(argument, ast.Starred):
                 is_starred = True
                 break
             frame.bindings[name] = v.Binding(argument, caller)
-        given += keyword_bindings(evaluator, call, caller)
+        given += keyword_bindings(call, caller)
     for key, binding in given:
         if key in known:
             frame.bindings[key] = binding
@@ -81,7 +75,7 @@ def bind(
             extra[key] = binding
         else:
             is_starred = True
-    home = parent if parent is not None else evaluator.module_frame(function.module)
+    home = parent if parent is not None else function.module.frame
     defaults: list[tuple[str, ast.expr | None]] = [
         *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
         *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
@@ -104,27 +98,26 @@ def _is_configurable(function: FunctionInfo) -> bool:
     return function.has_decorator("configurable") or any(last_name(one) == "configurable" for one in of_class)
 
 
-def keyword_bindings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[tuple[str, v.Binding]]:
+def keyword_bindings(call: ast.Call, frame: Frame) -> list[tuple[str, v.Binding]]:
     """The keywords of a call; what is spread by `**` is read where it is a mapping, else it has no name."""
     found: list[tuple[str, v.Binding]] = []
     for keyword in call.keywords:
         if keyword.arg is not None:
             found.append((keyword.arg, v.Binding(keyword.value, frame)))
             continue
-        spread = evaluator.evaluate(keyword.value, frame)
-        if len(spread) == 1 and isinstance(spread[0].value, v.Mapping):
-            found.extend(spread[0].value.items.items())
-            found += [("", v.Binding(None, None))] if spread[0].value.is_open else []
-        else:
+        spread = [one.value for one in frame.evaluate(keyword.value)]
+        if len(spread) == 1 and isinstance(spread[0], v.Mapping):
+            found.extend(spread[0].items.items())
+        if len(spread) != 1 or not isinstance(spread[0], v.Mapping) or spread[0].is_open:
             found.append(("", v.Binding(None, None)))
     return found
 
 
 def argument(call: ast.Call, name: str | None, position: int | None) -> ast.expr | None:
     """The expression given for a parameter, by keyword or by position."""
-    for keyword in call.keywords:
-        if name is not None and keyword.arg == name:
-            return keyword.value
+    named = next((one.value for one in call.keywords if name is not None and one.arg == name), None)
+    if named is not None:
+        return named
     return call.args[position] if position is not None and len(call.args) > position else None
 
 
@@ -146,86 +139,79 @@ def fits(function: FunctionInfo, call: ast.Call) -> bool:
     return all(name in given for name in required[len(call.args) :])
 
 
-def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def evaluate_call(call: ast.Call, frame: Frame) -> Alternatives:
     """What a call gives back."""
     function = call.func
     found: list[Alternative] = []
     if isinstance(function, ast.Attribute):
-        for base in evaluator.evaluate(function.value, frame):
-            found.extend(one.after(base) for one in _method_of(evaluator, base, call, function, frame))
+        for base in frame.evaluate(function.value):
+            found.extend(one.after(base) for one in _method_of(base, call, function, frame))
         return tuple(found)
     if isinstance(function, ast.Name) and function.id == "super":
-        home = next(
-            (one for one in (frame, frame.parent) if one and one.function and one.function.owner), None
-        )
-        owner = home.function.owner if home is not None and home.function is not None else None
-        if owner is not None and home is not None:
-            return (Alternative(v.SuperOf(owner, home.receiver)),)
+        for home in (frame, frame.parent):
+            if home is not None and home.function is not None and home.function.owner is not None:
+                return (Alternative(v.SuperOf(home.function.owner, home.receiver)),)
     if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
-        return _getattr(evaluator, call, frame)
-    for target in evaluator.evaluate(function, frame):
-        found.extend(one.after(target) for one in call_value(evaluator, target, call, frame))
+        return _getattr(call, frame)
+    for target in frame.evaluate(function):
+        found.extend(one.after(target) for one in call_value(target, call, frame))
     return tuple(found)
 
 
-def _getattr(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _getattr(call: ast.Call, frame: Frame) -> Alternatives:
     found: list[Alternative] = []
-    for name in evaluator.evaluate(call.args[1], frame):
+    for name in frame.evaluate(call.args[1]):
         if not isinstance(name.value, v.KnownValue) or not isinstance(name.value.value, str):
             return (Alternative(v.Unknown(describe(call))),)
-        for item in evaluator.evaluate(call.args[0], frame):
-            inner = attributes.attribute(evaluator, item, name.value.value, call, frame)
+        for item in frame.evaluate(call.args[0]):
+            inner = attributes.attribute(item, name.value.value, call, frame)
             found.extend(one.after(item).after(name).noting(*name.marks) for one in inner)
     return tuple(found)
 
 
-def call_value(evaluator: Evaluator, target: Alternative, call: ast.Call, frame: Frame) -> Alternatives:
+def call_value(target: Alternative, call: ast.Call, frame: Frame) -> Alternatives:
     """What calling one possible value gives back."""
     value = target.value
     match value:
         case v.Callable():
-            return _call_function(evaluator, value, call, frame)
+            return _call_function(value, call, frame)
         case v.Class():
-            return construct(evaluator, value, call, frame)
+            return construct(value, call, frame)
         case v.Instance():
             for name in ("__call__", "forward", "call"):
-                method = evaluator.classes.method(value.info, name)
+                method = classes.method(value.info, name)
                 if method is not None:
                     bound = v.Callable(method, target, value.init.parent if value.init else None)
-                    return _call_function(evaluator, bound, call, frame)
-            if evaluator.classes.is_a(value.info, "environment"):
+                    return _call_function(bound, call, frame)
+            if classes.is_a(value.info, "environment"):
                 return (Alternative(v.Unknown(describe(call))),)
-            bases = evaluator.classes.external_bases(value.info)
+            bases = classes.external_bases(value.info)
             if any(is_deterministic_function(base) for base in bases):
-                return library.computed(evaluator, call, frame, is_network=True)
+                return library.computed(call, frame, is_network=True)
         case v.External():
-            return library.external_call(evaluator, value.name, call, frame)
+            return library.external_call(value.name, call, frame)
         case v.ExternalObject():
-            return library.call_object(evaluator, value, call, frame)
+            return library.call_object(value, call, frame)
         case v.Action() | v.Computed() | v.Noise():
             # A bound method of an action or of something computed; a network that was made elsewhere.
-            return library.computed(evaluator, call, frame, (target,))
+            return library.computed(call, frame, (target,))
         case v.Unknown():
             fact = find_actor_by_call(value.text)
             if fact is not None:
                 doubt = f"what {value.text} is was told by the method's name"
-                return tuple(
-                    one.doubting(doubt) for one in library.by_fact(evaluator, fact, value, call, frame)
-                )
+                return tuple(one.doubting(doubt) for one in library.by_fact(fact, value, call, frame))
             return (Alternative(v.Unknown(f"{value.text}()")),)
     return (Alternative(v.Unknown(describe(call))),)
 
 
-def _call_function(
-    evaluator: Evaluator, value: v.Callable, call: ast.Call | None, frame: Frame
-) -> Alternatives:
+def _call_function(value: v.Callable, call: ast.Call | None, frame: Frame) -> Alternatives:
     function = value.function
     if not may_enter(function, frame):
         return (Alternative(v.Unknown(f"{function.name}(), which is nested too deeply")),)
     if function.has_decorator("contextmanager", "abstractmethod"):
         return (Alternative(v.Unknown(f"{function.name}()")),)
-    inner = evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
-    return evaluator.returns(inner)
+    inner = frame.enter(function, call, value.receiver, value.parent, value.preset)
+    return inner.returns()
 
 
 def is_stub(function: FunctionInfo) -> bool:
@@ -239,48 +225,43 @@ def is_stub(function: FunctionInfo) -> bool:
     )
 
 
-def construct(evaluator: Evaluator, value: v.Class, call: ast.Call, frame: Frame) -> Alternatives:
+def construct(value: v.Class, call: ast.Call, frame: Frame) -> Alternatives:
     """The object that calling a class makes; an environment stays one through its wrappers."""
     info = value.info
-    init = evaluator.classes.method(info, "__init__")
-    if evaluator.classes.is_a(info, "environment"):
-        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
-            inner = environments_of(evaluator, given, frame)
+    init = classes.method(info, "__init__")
+    if classes.is_a(info, "environment"):
+        for given in arguments_of(call):
+            inner = environments_of(given, frame)
             if inner:
                 return tuple(
                     replace(one, value=replace(one.value, wrappers=(*one.value.wrappers, info)))
                     for one in inner
                     if isinstance(one.value, v.Environment)
                 )
-        names = (
-            [] if init is None else [arg.arg for arg in [*init.node.args.args, *init.node.args.kwonlyargs]]
-        )
-        if any(re.fullmatch(r"v?envs?|vec_env|environment", name) for name in names):
+        names = [] if init is None else [*init.node.args.args, *init.node.args.kwonlyargs]
+        if any(re.fullmatch(r"v?envs?|vec_env|environment", one.arg) for one in names):
             return (Alternative(v.Unknown(f"{info.name}(env)")),)
         return (Alternative(v.Environment(info.name, call, frame, info)),)
     if is_settings_class(info.node) and init is None:
-        return (Alternative(v.Namespace(fields=info)),) if not call.args and not call.keywords else (
-            Alternative(v.Instance(info, call)),
-        )  # fmt: skip
+        is_given = bool(call.args or call.keywords)
+        return (Alternative(v.Instance(info, call) if is_given else v.Namespace(fields=info)),)
     made = v.Instance(info, call)
     if init is not None and may_enter(init, frame):
-        inner_frame = bind(evaluator, init, call, frame, Alternative(made), value.parent, value.preset)
+        inner_frame = bind(init, call, frame, Alternative(made), value.parent, value.preset)
         made = replace(made, init=inner_frame)
         inner_frame.receiver = Alternative(made)
     return (Alternative(made),)
 
 
-def environments_of(evaluator: Evaluator, given: ast.expr, frame: Frame) -> Alternatives:
+def environments_of(given: ast.expr, frame: Frame) -> Alternatives:
     """The environments that an expression can be, or that a function it names can make."""
     found: list[Alternative] = []
-    for item in evaluator.evaluate(given, frame):
-        found.extend(as_environments(evaluator, item, frame))
+    for item in frame.evaluate(given):
+        found.extend(as_environments(item, frame))
     return tuple(found)
 
 
-def as_environments(
-    evaluator: Evaluator, item: Alternative, frame: Frame, depth: int = 4
-) -> list[Alternative]:
+def as_environments(item: Alternative, frame: Frame, depth: int = 4) -> list[Alternative]:
     """The environments in a value: itself, in a list of makers, or made by a function."""
     value = item.value
     found: list[Alternative] = []
@@ -290,35 +271,30 @@ def as_environments(
         return []
     if isinstance(value, v.Sequence):
         for element in value.elements[:2]:
-            for inner in evaluator.evaluate(element, value.frame):
-                found.extend(as_environments(evaluator, inner, frame, depth - 1))
+            for inner in value.frame.evaluate(element):
+                found.extend(as_environments(inner, frame, depth - 1))
     elif isinstance(value, v.Callable) and may_enter(value.function, frame):
-        inner_frame = evaluator.bound_frame(
-            value.function, None, frame, value.receiver, value.parent, value.preset
-        )
-        for inner in evaluator.returns(inner_frame):
+        inner_frame = frame.enter(value.function, None, value.receiver, value.parent, value.preset)
+        for inner in inner_frame.returns():
             if isinstance(inner.value, v.Environment | v.Callable):
-                found.extend(as_environments(evaluator, inner, inner_frame, depth - 1))
+                found.extend(as_environments(inner, inner_frame, depth - 1))
     return [one.after(item) for one in found]
 
 
-def _method_of(
-    evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
-) -> Alternatives:
+def _method_of(base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame) -> Alternatives:
     """What the method of one possible receiver gives back."""
     value, name = base.value, function.attr
     if name in attributes.SHAPES and isinstance(value, v.Action | v.Noise):
         return (Alternative(v.Computed(call, frame)),)
     if isinstance(value, v.Action) and name in ("mean", "median") and value.rule == "sampled":
-        return (
-            Alternative(v.Unknown("an average over several draws")),
-        )  # as planners by cross-entropy take it
+        # As planners by cross-entropy take it.
+        return (Alternative(v.Unknown("an average over several draws")),)
     if isinstance(value, v.Action) and name not in library.DRAWS | library.MAXIMA:
-        given = [evaluator.evaluate(one, frame) for one in call.args]
+        given = [frame.evaluate(one) for one in call.args]
         random = [one for one in given if any(isinstance(item.value, v.Noise | v.Action) for item in one)]
         return combine([(base,), *random], call, frame) if random else (base,)
     if isinstance(value, v.Mapping) and name in ("get", "pop") and call.args:
-        return _get(evaluator, value, call, frame)
+        return _get(value, call, frame)
     if isinstance(value, v.Environment):
         if name in OBSERVING:
             return (Alternative(v.Computed(call, frame, is_observed=True)),)
@@ -329,35 +305,27 @@ def _method_of(
         return (base,)
     if isinstance(value, v.KnownValue) and value.value is not None:
         return (base,) if name in SAME_OBJECT else (Alternative(v.Unknown(describe(call), is_neutral=True)),)
-    is_own = isinstance(value, v.Instance) and evaluator.classes.method(value.info, name) is not None
+    is_own = isinstance(value, v.Instance) and classes.method(value.info, name) is not None
     if name in SAME_OBJECT and isinstance(value, v.Instance) and not is_own:
         return (base,)
     is_flax = isinstance(value, v.Instance) and not is_own and len(call.args) > 1
     if is_flax and name == "apply" and not any(keyword.arg == "method" for keyword in call.keywords):
-        return call_value(evaluator, base, _without_parameters(call), frame)
+        return call_value(base, _without_parameters(call), frame)
     found: list[Alternative] = []
-    if not isinstance(
-        value, v.Unknown | v.ExternalObject | v.Computed | v.Noise | v.External | v.Sequence | v.Mapping
-    ):
-        for target in attributes.attribute(evaluator, base, name, function, frame):
-            if isinstance(target.value, v.External):
-                found.extend(
-                    library.external_method(evaluator, target.value.name, base, call, function, frame)
-                )
-            elif not isinstance(target.value, v.Unknown):
-                found.extend(one.after(target) for one in call_value(evaluator, target, call, frame))
-            elif isinstance(value, v.Instance) and is_own:
-                found.append(target)  # apart from what the class says, something that cannot be read
-    if isinstance(value, v.External):
-        found = [
-            one.after(target)
-            for target in attributes.attribute(evaluator, base, name, function, frame)
-            for one in call_value(evaluator, target, call, frame)
-        ]
+    opaque = (v.Unknown, v.ExternalObject, v.Computed, v.Noise, v.Sequence, v.Mapping)
+    for target in () if isinstance(value, opaque) else attributes.attribute(base, name, function, frame):
+        if isinstance(value, v.External):
+            found.extend(one.after(target) for one in call_value(target, call, frame))
+        elif isinstance(target.value, v.External):
+            found.extend(library.external_method(target.value.name, base, call, function, frame))
+        elif not isinstance(target.value, v.Unknown):
+            found.extend(one.after(target) for one in call_value(target, call, frame))
+        elif isinstance(value, v.Instance) and is_own:
+            found.append(target)  # apart from what the class says, something that cannot be read
     is_drawn = any(isinstance(item.value, v.Action) for item in found)
-    if isinstance(value, v.Instance) and evaluator.classes.is_a(value.info, "distribution") and not is_drawn:
+    if isinstance(value, v.Instance) and classes.is_a(value.info, "distribution") and not is_drawn:
         found = [] if name in library.DRAWS | library.MAXIMA else found
-    return tuple(found) if found else library.primitive_method(evaluator, base, call, function, frame)
+    return tuple(found) if found else library.primitive_method(base, call, function, frame)
 
 
 @kept_on_node
@@ -367,32 +335,32 @@ def _without_parameters(call: ast.Call) -> ast.Call:
     return ast.copy_location(ast.Call(call.func, call.args[1:], given), call)
 
 
-def _get(evaluator: Evaluator, value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:
+def _get(value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:
     key = literal(call.args[0])
     if isinstance(key, str) and key in value.items:
-        return evaluator.evaluate_binding(value.items[key], key)
+        return value.items[key].evaluate(key)
     # An empty dictionary is there to be filled, e.g. by exec().
-    is_open = value.is_open or is_missing(key) or not value.items
+    is_open = value.is_open or key is MISSING or not value.items
     rest: Alternatives = (Alternative(v.Unknown(describe(call))),) if is_open else ()
     if len(call.args) > 1:
         default = v.Binding(call.args[1], frame, is_default=True)
-        return (*evaluator.evaluate_binding(default, str(key)), *rest)
+        return (*default.evaluate(str(key)), *rest)
     return rest or (Alternative(v.KnownValue(None), origin="literal"),)
 
 
-def by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
+def by_name(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     """Every method of that name that the script can load, where the receiver's class is not known.
 
     What agrees among all of them is likely; it is never proved.
     """
     if not _ACTING.search(name):
         return ()
-    reach = evaluator.index.reach(frame.chain()[0].module)
+    reach = frame.evaluator.index.reach(frame.script)
     fitting = [
         function
-        for function in evaluator.index.functions_by_name.get(name, [])
+        for function in frame.evaluator.index.functions_by_name.get(name, [])
         if function.owner is not None
-        and not evaluator.classes.is_a(function.owner, "environment")
+        and not classes.is_a(function.owner, "environment")
         and may_enter(function, frame)
         and fits(function, call)
         and not is_stub(function)
@@ -402,10 +370,10 @@ def by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Al
     doubt = f"the object whose {name}() is called is not known; every class with that method was considered"
     for function in near[:MOST_CANDIDATES]:
         assert function.owner is not None
-        inner = evaluator.bound_frame(function, call, frame, Alternative(v.Instance(function.owner)))
+        inner = frame.enter(function, call, Alternative(v.Instance(function.owner)))
         mark = Mark(function.module.path, function.node.lineno, f"candidate: {function.owner.name}.{name}")
-        for item in evaluator.returns(inner):
-            if not isinstance(item.value, v.KnownValue):
-                found.append(item.noting(mark).doubting(doubt))
-    useful = [one for one in found if isinstance(one.value, v.Action | v.Sequence | v.Mapping | v.Computed)]
-    return tuple(useful)
+        useful = (v.Action, v.Sequence, v.Mapping, v.Computed)
+        found += [
+            one.noting(mark).doubting(doubt) for one in inner.returns() if isinstance(one.value, useful)
+        ]
+    return tuple(found)

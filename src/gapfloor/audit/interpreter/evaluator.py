@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
 from dataclasses import replace
 
 from gapfloor.audit.interpreter import attributes, calls, operators
-from gapfloor.audit.interpreter import conditions as truths
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.classes import Classes
 from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.interpreter.reaching_definitions import (
     Assignment,
@@ -25,7 +24,7 @@ from gapfloor.audit.interpreter.reaching_definitions import (
     reaching,
 )
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
+from gapfloor.audit.reading.index import Index, ModuleInfo, own_nodes
 
 DEEPEST_EVALUATION = 90
 MOST_ALTERNATIVES = 16
@@ -33,6 +32,11 @@ MOST_ALTERNATIVES = 16
 MOST_STEPS = 150_000
 MOST_STEPS_OF_A_CHAIN = 12_000
 _BUILTINS = frozenset(name for name in dir(builtins) if name.islower())
+_COMPARISONS = {
+    ast.Eq: operator.eq, ast.Is: operator.eq, ast.NotEq: operator.ne, ast.IsNot: operator.ne,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_SPELT = frozenset({"0", "1", "false", "true", "no", "yes", "off", "on"})
 #: A use after the end of any scope: names seen from outside have their final value.
 END = ast.Pass()
 EXHAUSTED = "the budget for this chain of calls ran out"
@@ -44,14 +48,15 @@ class Evaluator:
     def __init__(self, index: Index, options: OptionTable | None = None) -> None:
         self.index = index
         self.options = options if options is not None else OptionTable(index)
-        self.classes = Classes(self)
         self.steps = 0
         self._spent_before = 0
         self._depth = 0
         self._active: set[tuple[int, int]] = set()
         self._active_names: set[tuple[str, str]] = set()
-        self._definitions: dict[ast.AST, dict[str, list[Assignment]]] = {}
-        self._module_frames: dict[str, Frame] = {}
+        for module in index.modules.values():
+            module.frame = Frame(self, module)
+
+    bind = staticmethod(calls.bind)
 
     def begin_chain(self) -> None:
         """Give the next chain of calls a budget of its own."""
@@ -66,16 +71,6 @@ class Evaluator:
     def is_spent(self) -> bool:
         """Whether the whole scan's budget ran out."""
         return self.steps > MOST_STEPS
-
-    def module_frame(self, module: ModuleInfo) -> Frame:
-        """The frame of a module's own body."""
-        return self._module_frames.setdefault(module.path, Frame(module=module))
-
-    def definitions(self, module: ModuleInfo, scope: ast.AST) -> dict[str, list[Assignment]]:
-        """The definitions of a scope, computed once."""
-        if scope not in self._definitions:
-            self._definitions[scope] = definitions_in(module, scope)
-        return self._definitions[scope]
 
     def evaluate(self, node: ast.AST | None, frame: Frame) -> tuple[Alternative, ...]:
         """The alternatives of `node` in `frame`; at least one, unless it depends on itself alone."""
@@ -107,35 +102,18 @@ class Evaluator:
             return found
         kept: dict[object, Alternative] = {}
         for item in found:
-            if not item.is_contradictory:
-                met = frozenset((id(guard.test), id(guard.frame), guard.holds) for guard in item.guards)
+            met = frozenset((id(guard.test), id(guard.frame), guard.holds) for guard in item.guards)
+            if not any((test, frame, not holds) in met for test, frame, holds in met):
                 kept.setdefault((v.identity(item.value), item.origin, met, bool(item.doubts)), item)
         if len(kept) > MOST_ALTERNATIVES:
-            likely = sorted(kept.values(), key=self.is_unlikely)[:MOST_ALTERNATIVES]
+            likely = sorted(kept.values(), key=lambda item: item.is_unlikely)[:MOST_ALTERNATIVES]
             return tuple(item.doubting("too many alternatives to follow") for item in likely)
         return tuple(kept.values())
-
-    def is_unlikely(self, item: Alternative) -> bool:
-        """Whether a condition of the alternative does not hold, settings at their defaults."""
-        for guard in item.guards:
-            known, _ = self.truth(guard.test, guard.frame)
-            if known is not None and known != guard.holds:
-                return True
-        return False
-
-    def is_ruled_out(self, guard: v.Guard) -> bool:
-        """Whether a condition cannot hold, by constants that no user can set."""
-        known, used = self.truth(guard.test, guard.frame)
-        return known is not None and known != guard.holds and all(item.origin != "option" for item in used)
-
-    def never_runs(self, node: ast.AST, frame: Frame) -> bool:
-        """Whether a condition around `node` cannot hold."""
-        return any(self.is_ruled_out(guard) for guard in guards_of(frame, node))
 
     def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
         """Whether a condition holds (options at their defaults), and the constants that say so."""
         if test not in frame.truths:
-            found = truths.decide(self, test, frame)
+            found = _decide(test, frame)
             if self.is_exhausted or (found[0] is None and self._active):
                 return found
             frame.truths[test] = found
@@ -148,21 +126,22 @@ class Evaluator:
             case ast.Name():
                 return self.name_at(node.id, node, frame)
             case ast.Attribute():
-                return attributes.evaluate_attribute(self, node, frame)
+                held, name = frame.evaluate(node.value), node.attr
+                return tuple(
+                    one.after(item) for item in held for one in attributes.attribute(item, name, node, frame)
+                )
             case ast.Call():
-                return calls.evaluate_call(self, node, frame)
+                return calls.evaluate_call(node, frame)
             case ast.IfExp():
-                first = [
-                    one.under(v.Guard(node.test, True, frame)) for one in self.evaluate(node.body, frame)
-                ]
-                other = self.evaluate(node.orelse, frame)
+                first = [one.under(v.Guard(node.test, True, frame)) for one in frame.evaluate(node.body)]
+                other = frame.evaluate(node.orelse)
                 return (*first, *(one.under(v.Guard(node.test, False, frame)) for one in other))
             case ast.Tuple() | ast.List() | ast.Set():
                 return (Alternative(v.Sequence(tuple(node.elts), frame)),)
             case ast.Dict():
-                return operators.dictionary(self, node, frame)
+                return operators.dictionary(node, frame)
             case ast.Subscript():
-                return operators.subscript(self, node, frame)
+                return operators.subscript(node, frame)
             case ast.Lambda():
                 return (Alternative(v.Callable(frame.module.functions[node], parent=frame)),)
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
@@ -172,80 +151,29 @@ class Evaluator:
             case ast.JoinedStr():
                 return (Alternative(v.Unknown(describe(node), is_neutral=True)),)
             case ast.Await() | ast.Starred() | ast.NamedExpr():
-                return self.evaluate(node.value, frame)
+                return frame.evaluate(node.value)
             case ast.BinOp():
-                return operators.arithmetic(self, node, frame)
+                return operators.arithmetic(node, frame)
             case ast.BoolOp() | ast.UnaryOp() | ast.Compare():
-                return operators.truth_value(self, node, frame)
+                return operators.truth_value(node, frame)
         return (Alternative(v.Unknown(describe(node))),)
-
-    def evaluate_binding(self, binding: v.Binding, name: str) -> tuple[Alternative, ...]:
-        """What a parameter or key is bound to, with the way the constant came there."""
-        if binding.expression is None or binding.frame is None:
-            return (Alternative(v.Unknown(name)),)
-        place = (binding.frame.module.path, binding.expression.lineno)
-        shown = describe(binding.expression)
-        found = []
-        for item in self.evaluate(binding.expression, binding.frame):
-            is_constant = isinstance(item.value, v.KnownValue)
-            if binding.is_default:
-                origin = "default" if is_constant else item.origin
-                found.append(
-                    replace(item.noting(Mark(*place, f"default argument {name}={shown}")), origin=origin)
-                )
-            else:
-                origin = "argument" if item.origin == "literal" else item.origin
-                words = (
-                    f"{name}={shown} passed at the call"
-                    if item.origin == "literal"
-                    else f"passed on as {name}"
-                )
-                found.append(replace(item.noting(Mark(*place, words)), origin=origin))
-        return tuple(found)
-
-    def bound_frame(
-        self,
-        function: FunctionInfo,
-        call: ast.Call | None,
-        caller: Frame,
-        receiver: Alternative | None = None,
-        parent: Frame | None = None,
-        preset: tuple[tuple[str, v.Binding], ...] = (),
-    ) -> Frame:
-        """The frame of calling `function` at `call`, with its parameters bound."""
-        key = (id(call), id(function), id(receiver.value) if receiver else 0, id(preset) if preset else 0)
-        if key not in caller.children:
-            caller.children[key] = calls.bind(self, function, call, caller, receiver, parent, preset)
-        return caller.children[key]
 
     def returns(self, frame: Frame) -> tuple[Alternative, ...]:
         """What a call of the frame's function can give back."""
         function = frame.function
         assert function is not None
         if isinstance(function.node, ast.Lambda):
-            return self.evaluate(function.node.body, frame)
+            return frame.evaluate(function.node.body)
         found: list[Alternative] = []
         for node in own_nodes(function.node):
             if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
                 guards = guards_of(frame, node)
-                refused = [guard for guard in guards if self.is_ruled_out(guard)]
-                inner = [item.under(*guards) for item in self.evaluate(node.value, frame)]
+                is_refused = any(guard.is_ruled_out for guard in guards)
+                inner = [item.under(*guards) for item in frame.evaluate(node.value)]
                 # An action that a flag keeps out shows where the rule comes from; anything else is not wanted.
-                found.extend(
-                    item for item in inner if not refused or isinstance(item.value, v.Action | v.Computed)
-                )
+                acts = (v.Action, v.Computed)
+                found.extend(item for item in inner if not is_refused or isinstance(item.value, acts))
         return tuple(found) or (Alternative(v.Unknown(f"{function.name}()")),)
-
-    def class_of(self, node: ast.expr, module: ModuleInfo) -> ClassInfo | str:
-        """The class that a base expression names: of the repository, or the dotted name of an external one."""
-        while isinstance(node, ast.Subscript):  # a generic base: Wrapper[Observation, Action]
-            node = node.value
-        for item in self.evaluate(node, self.module_frame(module)):
-            if isinstance(item.value, v.Class):
-                return item.value.info
-            if isinstance(item.value, v.External):
-                return item.value.name
-        return last_name(node)
 
     # Names, innermost scope first.
 
@@ -254,7 +182,7 @@ class Evaluator:
         found: list[Alternative] = []
         older = True
         alive: list[Assignment] = []
-        definitions = self.definitions(frame.module, frame.scope).get(name, [])
+        definitions = definitions_in(frame.scope).get(name, [])
         if definitions:
             alive, older = reaching(frame.module, frame.scope, definitions, use)
             for definition in alive:
@@ -263,7 +191,7 @@ class Evaluator:
         if older:
             spared = [guard for definition in alive for guard in self._spared_by(definition, frame, use)]
             found.extend(item.under(*spared) for item in self._outer_name(name, frame, has_own=bool(found)))
-        return tuple(found) if not found else operators.with_stores(self, tuple(found), name, use, frame)
+        return tuple(found) if not found else operators.with_stores(tuple(found), name, use, frame)
 
     def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[v.Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""
@@ -287,11 +215,11 @@ class Evaluator:
             return [item.under(*guards) for item in self._augmented(definition, frame)]
         if definition.kind == "element":
             node, path = operators.looped_over(node, path)
-            found = operators.elements(self, self.evaluate(node, frame))
+            found = operators.elements(frame.evaluate(node))
         else:
-            found = self.evaluate(node, frame)
+            found = frame.evaluate(node)
         for index in path:
-            found = operators.project(self, found, index)
+            found = operators.project(found, index)
         return [item.under(*guards) for item in found]
 
     def _augmented(self, definition: Assignment, frame: Frame) -> tuple[Alternative, ...]:
@@ -299,15 +227,15 @@ class Evaluator:
         statement = definition.statement
         assert isinstance(statement, ast.AugAssign)
         counted = Alternative(v.Unknown(definition.name, is_neutral=True))
-        if not self.evaluate(statement.target, frame):
+        if not frame.evaluate(statement.target):
             return (counted,)
-        found = self.evaluate(operation_of(statement), frame)
+        found = frame.evaluate(operation_of(statement))
         kept = [item for item in found if isinstance(item.value, v.Action | v.Computed | v.Noise | v.Unknown)]
         return tuple(kept) or (counted,)
 
     def _outer_name(self, name: str, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
         if name in frame.bindings:
-            return self.evaluate_binding(frame.bindings[name], name)
+            return frame.bindings[name].evaluate(name)
         if frame.function is None:
             return () if has_own else self._imported(frame.module, name)
         if name in ("self", "cls") and frame.receiver is not None:
@@ -327,10 +255,10 @@ class Evaluator:
             return (Alternative(v.Unknown(f"{name}, which modules import from each other")),)
         self._active_names.add(key)
         try:
-            definitions = self.definitions(module, module.tree).get(name, [])
+            definitions = definitions_in(module.tree).get(name, [])
             if not any(definition.kind != "import" for definition in definitions):
                 return self._imported(module, name)
-            found = self.name_at(name, END, self.module_frame(module))
+            found = self.name_at(name, END, module.frame)
             if name in module.changed_globals:
                 found = (*found, Alternative(v.Unknown(f"{name}, changed by `global`")))
             # A constant at the top of a file is a setting of that file.
@@ -349,29 +277,26 @@ class Evaluator:
             return self.dotted(module.imports[name], module)
         for key, source in module.imports.items():
             target = self.index.find_module(source, module) if key.startswith("*") else None
-            if target is not None and target is not module and name in self.definitions(target, target.tree):
+            if target is not None and target is not module and name in definitions_in(target.tree):
                 return self.global_name(target, name)
         return (Alternative(v.External(name) if name in _BUILTINS else v.Unknown(name)),)
 
     def dotted(self, dotted: str, importer: ModuleInfo) -> tuple[Alternative, ...]:
         """What an import path means in the file `importer`: something of the repository, or external."""
+        found: list[Alternative] = []
+        for changed, statement in self.index.replaced.get(dotted, ()):
+            mark = Mark(changed.path, statement.lineno, f"{dotted} is replaced here")
+            function = changed.functions.get(changed.scope_of(statement))
+            frame = Frame(self, changed, function) if function else changed.frame
+            found.extend(item.noting(mark) for item in frame.evaluate(statement.value))
         if dotted in self.index.replaced:
-            return self._replaced(dotted)
+            return tuple(found)
         module = self.index.find_module(dotted, importer)
         if module is not None:
             return (Alternative(v.Module(module)),)
         head, _, tail = dotted.rpartition(".")
         parent = self.index.find_module(head, importer) if head else None
         return self.global_name(parent, tail) if parent is not None else (Alternative(v.External(dotted)),)
-
-    def _replaced(self, dotted: str) -> tuple[Alternative, ...]:
-        found: list[Alternative] = []
-        for module, statement in self.index.replaced[dotted]:
-            mark = Mark(module.path, statement.lineno, f"{dotted} is replaced here")
-            function = module.functions.get(module.scope_of(statement))
-            frame = Frame(module=module, function=function) if function else self.module_frame(module)
-            found.extend(item.noting(mark) for item in self.evaluate(statement.value, frame))
-        return tuple(found)
 
 
 def parameters(node: ast.AST) -> list[ast.arg]:
@@ -380,3 +305,90 @@ def parameters(node: ast.AST) -> list[ast.arg]:
     arguments = node.args
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     return [*named, *(extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)]
+
+
+# Conditions, as far as constants, defaults and settings at their defaults can tell.
+
+
+def _decide(test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+    """Whether a condition holds (options at their defaults), and the constants that say so."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        known, used = _decide(test.operand, frame)
+        return (None if known is None else not known), used
+    if isinstance(test, ast.BoolOp):
+        return _of_parts(test, frame)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _of_comparison(test, frame)
+    if isinstance(test, ast.Compare | ast.BinOp):
+        return None, []
+    alternatives = frame.evaluate(test)
+    truths = {_truthiness(item.value) for item in alternatives}
+    if len(truths) == 1:
+        return truths.pop(), list(alternatives)
+    return None, list(alternatives)
+
+
+def _of_parts(test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+    decisive = isinstance(test.op, ast.Or)
+    parts = [_decide(value, frame) for value in test.values]
+    for known, used in parts:
+        if known is decisive:
+            return known, used
+    everything = [item for _, used in parts for item in used]
+    if all(known is not None for known, _ in parts):
+        return not decisive, everything
+    return None, everything
+
+
+def _of_comparison(test: ast.Compare, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+    left = frame.evaluate(test.left)
+    right = frame.evaluate(test.comparators[0])
+    answers = {_compare(test.ops[0], one.value, other.value) for one in left for other in right}
+    used = [*left, *(item for item in right if item.origin != "literal")]
+    return (answers.pop() if len(answers) == 1 else None), used
+
+
+def _truthiness(value: v.Value) -> bool | None:
+    if isinstance(value, v.KnownValue):
+        # A string that spells a number or a truth value was probably meant as one: do not guess.
+        is_spelt = isinstance(value.value, str) and value.value.strip().lower() in _SPELT
+        return None if is_spelt else bool(value.value)
+    if isinstance(value, v.Environment | v.Instance | v.Callable | v.Class | v.Module):
+        return True
+    if isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1][:1].isupper():
+        return True  # an object of a library's class; what a function gives back may be anything
+    if isinstance(value, v.Sequence):
+        return bool(value.elements)
+    return None
+
+
+def _compare_noise(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
+    """A uniform draw from [0, 1) against a number that it can never, or always, pass: epsilon 0 or 1."""
+    is_left = isinstance(left, v.Noise)
+    noise, other = (left, right) if is_left else (right, left)
+    number = other.value if isinstance(other, v.KnownValue) else None
+    if not isinstance(noise, v.Noise) or noise.kind != "uniform" or not isinstance(noise.node, ast.Call):
+        return None
+    if not isinstance(number, int | float) or 0 < number < 1:
+        return None
+    is_below = isinstance(sign, ast.Lt | ast.LtE) == is_left
+    if not isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        return None
+    return (number >= 1) if is_below else (number <= 0)
+
+
+def _compare(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
+    if isinstance(sign, ast.Is | ast.IsNot) and isinstance(right, v.KnownValue) and right.value is None:
+        if isinstance(left, v.Unknown):
+            return None
+        is_none = isinstance(left, v.KnownValue) and left.value is None
+        return is_none == isinstance(sign, ast.Is)
+    if isinstance(left, v.Noise) or isinstance(right, v.Noise):
+        return _compare_noise(sign, left, right)
+    if not isinstance(left, v.KnownValue) or not isinstance(right, v.KnownValue):
+        return None
+    function = _COMPARISONS.get(type(sign))
+    try:
+        return bool(function(left.value, right.value)) if function is not None else None
+    except TypeError:
+        return None

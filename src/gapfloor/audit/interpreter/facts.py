@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -10,26 +11,12 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class EnvironmentFact:
-    """How a constructor of environments takes its levels."""
+class Fact:
+    """What is known about a function or object of a dependency; each kind of fact uses the fields that it needs."""
 
-    name: str
-    default_levels: int | None
     source: str
-    keywords_in: str | None = None
-    """The argument that holds the environment's keywords as a mapping, where they are not the call's own."""
-    keywords_position: int | None = None
-    factory: str | None = None
-    """The argument that may be a function which makes the environment."""
-    factory_position: int | None = None
-
-
-@dataclass(frozen=True)
-class ActorFact:
-    """How a function of a dependency chooses the action: by one rule, or by a flag."""
-
-    name: str
-    source: str
+    name: str = ""
+    # How an object acts: by one rule, or by a flag.
     method: str = ""
     rule: str | None = None
     flag: str | None = None
@@ -39,20 +26,23 @@ class ActorFact:
     false: str | None = None
     flag_at: str = "call"
     """Where the flag is given: at the acting call, or at the constructor of the object."""
-
-
-@dataclass(frozen=True)
-class LoopFact(ActorFact):
-    """A function of a dependency that plays an environment itself."""
-
-    environment: str = ""
+    # How a constructor of environments takes its levels.
+    default_levels: int | None = None
+    keywords_in: str | None = None
+    """The argument that holds the environment's keywords as a mapping, where they are not the call's own."""
+    keywords_position: int | None = None
+    factory: str | None = None
+    """The argument that may be a function which makes the environment."""
+    factory_position: int | None = None
+    # How a function plays an environment itself.
     kind: str = ""
+    environment: str = ""
     position: int | None = None
+    environment_at: str = "call"
+    """Where the environment is given: at the call itself, or at the constructor of the agent."""
     actor: str | None = None
     """The argument that acts; without it, or where it is not known, the repository's imports are asked."""
     actor_position: int | None = None
-    environment_at: str = "call"
-    """Where the environment is given: at the call itself, or at the constructor of the agent."""
     actor_method: str | None = None
     """The method of the actor whose fact tells the rule."""
 
@@ -69,6 +59,11 @@ def table(name: str) -> dict[str, Any]:
 def words(name: str) -> frozenset[str]:
     """A list of names that the scanner knows, e.g. methods that change an object's place and not what it is."""
     return frozenset(table("functions")["words"][name])
+
+
+def pattern(name: str) -> re.Pattern[str]:
+    """What names of a kind look like, e.g. of functions that evaluate; where a name is all there is, it is a guess."""
+    return re.compile(table("functions")["patterns"][name])
 
 
 @cache
@@ -111,68 +106,48 @@ def is_noise_layer(name: str) -> bool:
 
 
 @cache
-def environment_facts() -> tuple[EnvironmentFact, ...]:
-    """Constructors of environments."""
-    return tuple(EnvironmentFact(**row) for row in table("facts")["environments"])
+def facts(kind: str) -> tuple[Fact, ...]:
+    """The facts about `environments`, `actors`, `flags` (whose name says how any object acts) or `loops`."""
+    return tuple(
+        Fact(**{"name": name} | {key: value for key, value in row.items() if key != "names"})
+        for row in table("facts")[kind]
+        for name in row.get("names", [row.get("name", "")])
+    )
 
 
-@cache
-def actor_facts() -> tuple[ActorFact, ...]:
-    """Objects that choose actions."""
-    found: list[ActorFact] = []
-    for row in table("facts")["actors"]:
-        rest = {key: value for key, value in row.items() if key != "names"}
-        found.extend(ActorFact(name=name, **rest) for name in row["names"])
-    return tuple(found)
-
-
-@cache
-def flag_facts() -> tuple[ActorFact, ...]:
-    """Flags whose name says how any object acts."""
-    return tuple(ActorFact(name="", **row) for row in table("facts")["flags"])
-
-
-@cache
-def loop_facts() -> tuple[LoopFact, ...]:
-    """Functions that play an environment."""
-    return tuple(LoopFact(**row) for row in table("facts")["loops"])
-
-
-def find_environment(name: str) -> EnvironmentFact | None:
+def find_environment(name: str) -> Fact | None:
     """The fact about the constructor `name`, if any."""
-    return next((fact for fact in environment_facts() if fact.name == name), None)
+    return next((fact for fact in facts("environments") if fact.name == name), None)
 
 
-def find_actor(name: str, method: str) -> ActorFact | None:
+def find_actor(name: str, method: str) -> Fact | None:
     """The fact about `method` of an object made by `name`, which may be deeper in the same package."""
+    starts = [fact for fact in facts("actors") if fact.method == method]
     fitting = [
-        fact
-        for fact in actor_facts()
-        if fact.method == method
-        and (fact.name == name or name.startswith((fact.name + ".", fact.name + "().")))
+        one for one in starts if name == one.name or name.startswith((f"{one.name}.", f"{one.name}()."))
     ]
     return max(fitting, key=lambda fact: len(fact.name), default=None)
 
 
-def find_actor_by_call(text: str) -> ActorFact | None:
+def find_actor_by_call(text: str) -> Fact | None:
     """The fact about what a method gives back, e.g. `get_inference_policy`, where its object is not known."""
-    method = text.removesuffix("()").rsplit(".", 1)[-1]
-    found = [
-        fact for fact in actor_facts() if fact.name.endswith(f"().{method}") and fact.method == "__call__"
-    ]
+    tail = "()." + text.removesuffix("()").rsplit(".", 1)[-1]
+    found = [fact for fact in facts("actors") if fact.name.endswith(tail) and fact.method == "__call__"]
     return found[0] if len({fact.rule for fact in found}) == 1 else None
 
 
-def find_loops(name: str) -> list[LoopFact]:
+def find_loops(name: str) -> list[Fact]:
     """The facts about the function `name`; a shorter import path of the same package counts."""
-    found = [fact for fact in loop_facts() if fact.name == name]
-    if found:
-        return found
     head, _, tail = name.rpartition(".")
+    found = [fact for fact in facts("loops") if fact.name == name]
+    if found or not head:
+        return found
     if tail == "learn":
-        agents = [fact for fact in loop_facts() if fact.environment_at == "constructor"]
+        agents = [fact for fact in facts("loops") if fact.environment_at == "constructor"]
         return [fact for fact in agents if name.startswith(fact.name.rpartition(".")[0] + ".")][:1]
-    if not head or "()" in name:
+    if "()" in name:
         return []  # a method of an object, whatever it is called
     package = head.split(".")[0] + "."
-    return [fact for fact in loop_facts() if fact.name.startswith(package) and fact.name.endswith("." + tail)]
+    return [
+        fact for fact in facts("loops") if fact.name.startswith(package) and fact.name.endswith("." + tail)
+    ]

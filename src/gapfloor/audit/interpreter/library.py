@@ -7,119 +7,101 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import calls, classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.classes import DISTRIBUTION
 from gapfloor.audit.interpreter.facts import (
-    ActorFact,
+    Fact,
+    facts,
     find_actor,
     find_environment,
-    flag_facts,
     is_deterministic_function,
     is_noise_layer,
     noise_kind,
+    pattern,
     table,
     words,
 )
 from gapfloor.audit.interpreter.operators import RANKINGS, RECORDED, combine, innermost
 from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import last_name, names_in
+from gapfloor.audit.reading.index import arguments_of, last_name, names_in
 
 if TYPE_CHECKING:
-    from gapfloor.audit.interpreter.evaluator import Evaluator
+    pass
 
 Alternatives = tuple[Alternative, ...]
 DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial", "sample_and_log_prob"})
 MAXIMA = frozenset({"argmax", "mode"})
-_NOT_A_POLICY = re.compile(
-    r"buffer|memory|replay|sampler|storage|dataset|rollout|random$|^rng|_rng|prior|level|task|goal|noise|queue|loader",
-    re.IGNORECASE,
-)
-SHAPING = re.compile(
-    r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
-    r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|"
-    r"rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose|^split$|^chunk$|^unbind$|^narrow$|softmax$|"
-    r"^copy$|^tolist$|^astype$|^dict$|^zip$|enumerate|^one_hot$|block_until_ready|^get$|^put$",
-    re.IGNORECASE,
-)
+_NOT_A_POLICY = pattern("not_a_policy")
+SHAPING = pattern("shaping")
 _FIRST_ARGUMENT = words("first_argument")
 _OBJECT_MAKERS = words("object_makers")
 _SETTINGS_PARSERS = words("settings_parsers")
-_ENVIRONMENT_WORD = re.compile(
-    r"env|wrap|vec|monitor|normali|stack|transform|record|extract|clip|viewer|resize|gray|limit",
-    re.IGNORECASE,
-)
-_ENVIRONMENT_MAKER = re.compile(
-    r"(Env|Environment)$|suite\.load$|(env|gym|craft|brax|retro|atari|mujoco|dmc|grid)\w*(\.\w+)*\.(make|make_env|"
-    r"create|get_environment|load|make_vec|make_craftax_env_from_name|make_env_from_name)$",
-)
+_ENVIRONMENT_WORD = pattern("environment_word")
+_ENVIRONMENT_MAKER = pattern("environment_maker")
 _NOISE_WORD = re.compile(r"gumbel|rand|uniform|normal$|noise|thompson", re.IGNORECASE)
 _CASTS = {"int": int, "float": float, "bool": bool, "str": str}
 
 
-def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
+def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     """What calling the external function or class `name` gives back."""
     last = name.rsplit(".", 1)[-1]
     first = call.args[0] if call.args else None
     fact = find_environment(name)
     if fact is not None:
         given = calls.argument(call, fact.factory, fact.factory_position) if fact.factory else None
-        made = [
-            one for item in evaluator.evaluate(given, frame) for one in _made(evaluator, item, call, frame)
-        ]
+        made = [one for item in frame.evaluate(given) for one in _made(item, call, frame)]
         return tuple(made) if given is not None and made else (Alternative(v.Environment(name, call, frame)),)
     if last in ("partial", "partialmethod", "Partial") and first is not None:
-        return _partial(evaluator, call, frame)
+        return _partial(call, frame)
     if last in _FIRST_ARGUMENT and first is not None:
-        return evaluator.evaluate(first, frame)
+        return frame.evaluate(first)
     if last in ("instantiate", "instantiate_from_config") and first is not None:
-        return _instantiate(evaluator, call, frame)
+        return _instantiate(call, frame)
     if name in _CASTS and len(call.args) == 1:
-        return _cast(evaluator, name, call, frame)
+        return _cast(name, call, frame)
     if last in ("safe_load", "full_load", "unsafe_load", "compose") or name in (
         "yaml.load",
         "OmegaConf.load",
     ):
         return (Alternative(v.Namespace()),)
-    if last in ("where", "select", "where_v2") and len(call.args) >= 3:
-        return _chosen_by_condition(evaluator, call, frame)
     if last in _SETTINGS_PARSERS and first is not None:
-        for item in evaluator.evaluate(first, frame):
+        for item in frame.evaluate(first):
             if isinstance(item.value, v.Class) and is_settings_class(item.value.info.node):
                 return (Alternative(v.Instance(item.value.info, call)),)
     if name == "dict":
-        given_items = calls.keyword_bindings(evaluator, call, frame)
+        given_items = calls.keyword_bindings(call, frame)
         items = {key: value for key, value in given_items if key}
         return (Alternative(v.Mapping(items, is_open=len(items) < len(given_items) or bool(call.args))),)
     if name == "map" and len(call.args) > 1:
-        return evaluator.evaluate(call.args[1], frame)
+        return frame.evaluate(call.args[1])
     rule = draw_of_function(name, call)
     if rule == "argmax" and first is not None:
-        values = evaluator.evaluate(first, frame)
+        values = frame.evaluate(first)
         return tuple(_maximum(item, first, call, frame).after(item) for item in values)
     if rule is not None:
         return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     if _ENVIRONMENT_WORD.search(name):
-        for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
-            inner = calls.environments_of(evaluator, one, frame)
+        for one in arguments_of(call):
+            inner = calls.environments_of(one, frame)
             if inner:
                 return inner
     if _ENVIRONMENT_MAKER.search(name) and "." in name:
         return (Alternative(v.Environment(name, call, frame)),)
     if SHAPING.search(last) and first is not None:
-        through = _passes_through(evaluator, call, frame)
+        through = _passes_through(call, frame)
         if through:
             return through
     kind = noise_kind(name)
     if kind is not None:
-        return drawn_numbers(evaluator, kind, call, frame)
+        return drawn_numbers(kind, call, frame)
     if last in RANKINGS and is_deterministic_function(name):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     is_function = not last[:1].isupper() or last.endswith("Tensor")
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
-        return computed(evaluator, call, frame)
-    operands = [evaluator.evaluate(one, frame) for one in call.args]
+        return computed(call, frame)
+    operands = [frame.evaluate(one) for one in call.args]
     if any(isinstance(item.value, v.Noise | v.Action) for one in operands for item in one):
         # What is made of a choice or of random numbers carries them on: Variable(torch.randn(3)).
         found = combine(operands, call, frame)
@@ -130,13 +112,13 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     return stated or (Alternative(v.ExternalObject(name, call, frame)),)
 
 
-def _made(evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
+def _made(item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
     """The environments that a function of the repository makes, where a library's maker is given one."""
     if not isinstance(item.value, v.Callable | v.Class):
         return []
     if isinstance(item.value, v.Class):
-        return [*calls.construct(evaluator, item.value, call, frame)]
-    return calls.as_environments(evaluator, item, frame) or [Alternative(v.Unknown(describe(call)))]
+        return [*calls.construct(item.value, call, frame)]
+    return calls.as_environments(item, frame) or [Alternative(v.Unknown(describe(call)))]
 
 
 def draw_of_function(name: str, call: ast.Call) -> str | None:
@@ -162,15 +144,13 @@ def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Fram
     """The maximum of what a policy gave; the maximum of something that carries noise is a draw, or noisy."""
     value, names = base.value, names_in(maximised)
     is_named = any(map(_NOISE_WORD.search, names))
-    is_noisy = isinstance(value, v.Noise) or (
-        isinstance(value, v.Action) and value.rule in ("sampled", "noisy")
-    )
     # The logarithm of a logarithm (the Gumbel trick) and the place of noise in a running sum are draws.
     logs = [node for node in ast.walk(maximised) if isinstance(node, ast.Call) and last_name(node) == "log"]
-    is_inverse = bool({"cumsum", "cumprod", "searchsorted"} & names) and is_named
-    is_draw = is_inverse or any(one is not other for one in logs for other in ast.walk(one) if other in logs)
+    is_draw = any(one is not other for one in logs for other in ast.walk(one) if other in logs)
+    is_draw = is_draw or (bool({"cumsum", "cumprod", "searchsorted"} & names) and is_named)
     is_draw = is_draw or (isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential"))
     is_draw = is_draw or (isinstance(value, v.Action) and value.rule == "sampled")
+    is_noisy = isinstance(value, v.Noise) or (isinstance(value, v.Action) and value.rule == "noisy")
     if is_draw or is_noisy:
         return Alternative(v.Action("sampled" if is_draw else "noisy", call, frame, is_draw))
     item = Alternative(v.Action("argmax", call, frame))
@@ -179,101 +159,82 @@ def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Fram
 
 
 def computed(
-    evaluator: Evaluator, call: ast.Call, frame: Frame, *receivers: Alternatives, is_network: bool = False
+    call: ast.Call, frame: Frame, *receivers: Alternatives, is_network: bool = False
 ) -> Alternatives:
     """What a function that only computes gives back: whatever its arguments carry."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    operands = [*receivers, *(_with_parts(evaluator, item, frame) for item in given)]
+    given = arguments_of(call)
+    operands = [*receivers, *(_with_parts(item, frame) for item in given)]
     settled = operands and all(
         isinstance(item.value, v.Action) or (isinstance(item.value, v.Computed) and item.value.is_observed)
         for item in operands[0]
     )
+    random = [one for one in operands if any(isinstance(item.value, v.Action | v.Noise) for item in one)]
     if settled and operands[0] and SHAPING.search(last_name(call.func)):
         # Bounds, shapes and devices do not change how the first argument was chosen, unless they are random.
-        rest = [
-            one for one in operands[1:] if any(isinstance(item.value, v.Action | v.Noise) for item in one)
-        ]
-        operands = [operands[0], *rest]
+        operands = [operands[0], *(one for one in random if one is not operands[0])]
     if is_network:
         # What goes into a network is seen, however it was prepared; what it is cannot change how the network answers.
-        seen = Alternative(v.Computed(call, frame, is_observed=True))
-        random = [one for one in operands if any(isinstance(item.value, v.Noise | v.Action) for item in one)]
-        operands = [(seen,), *random]
+        operands = [(Alternative(v.Computed(call, frame, is_observed=True)),), *random]
     return combine(operands or [(Alternative(v.Computed(call, frame)),)], call, frame)
 
 
-def _with_parts(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternatives:
+def _with_parts(node: ast.expr, frame: Frame) -> Alternatives:
     """An argument; of a list also what is in it: `torch.cat([state, noise])`."""
-    found = evaluator.evaluate(node, frame)
+    found = frame.evaluate(node)
     parts = [
         one
         for item in found
         if isinstance(item.value, v.Sequence) and len(item.value.elements) <= 8
         for element in item.value.elements
-        for one in evaluator.evaluate(element, item.value.frame)
+        for one in item.value.frame.evaluate(element)
         if isinstance(one.value, v.Noise | v.Action | v.Computed)
     ]
     return (*found, *parts)
 
 
-def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _passes_through(call: ast.Call, frame: Frame) -> Alternatives:
     """An action (or a list of them) handed to a function that reshapes, clips or moves it comes back as it was."""
-    for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
-        found = evaluator.evaluate(given, frame)
+    kept = (v.Action, v.Computed, v.Sequence, v.Noise, v.KnownValue, v.Mapping)
+    for found in map(frame.evaluate, arguments_of(call)):
         if any(isinstance(item.value, v.Action | v.Sequence) for item in found):
-            rest = [one for one in call.args if one is not given]
-            random = [evaluator.evaluate(one, frame) for one in rest]
-            random = [one for one in random if any(isinstance(item.value, v.Noise) for item in one)]
-            if random:
-                return combine([found, *random], call, frame)
-            kept = (v.Action, v.Computed, v.Sequence, v.Noise, v.KnownValue, v.Mapping)
-            return tuple(
-                item if isinstance(item.value, kept) else replace(item, value=innermost(item.value, call))
-                for item in found
-            )
+            values = [
+                one.value if isinstance(one.value, kept) else innermost(one.value, call) for one in found
+            ]
+            return tuple(replace(item, value=value) for item, value in zip(found, values, strict=True))
     return ()
 
 
-def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _partial(call: ast.Call, frame: Frame) -> Alternatives:
     """A function, class or callable object with arguments fixed beforehand."""
-    from gapfloor.audit.interpreter.values import Binding
-
-    preset = tuple(calls.keyword_bindings(evaluator, call, frame))
-    numbered = tuple((str(number), Binding(one, frame)) for number, one in enumerate(call.args[1:]))
+    named = tuple(calls.keyword_bindings(call, frame))
+    preset = (*((str(number), v.Binding(one, frame)) for number, one in enumerate(call.args[1:])), *named)
     found = []
-    for item in evaluator.evaluate(call.args[0], frame):
-        if isinstance(item.value, v.Instance):
-            for name in ("__call__", "forward"):
-                method = evaluator.classes.method(item.value.info, name)
-                if method is not None:
-                    item = replace(item, value=v.Callable(method, item))
-                    break
-        if isinstance(item.value, v.Callable | v.Class) and all(name for name, _ in preset):
-            item = replace(item, value=replace(item.value, preset=(*item.value.preset, *numbered, *preset)))
-            found.append(item)
+    for item in frame.evaluate(call.args[0]):
+        value = item.value
+        if isinstance(value, v.Instance):
+            methods = [classes.method(value.info, name) for name in ("__call__", "forward")]
+            value = next((v.Callable(one, item) for one in methods if one is not None), value)
+        if isinstance(value, v.Callable | v.Class) and all(name for name, _ in named):
+            found.append(replace(item, value=replace(value, preset=(*value.preset, *preset))))
         else:
-            found.append(replace(item, value=innermost(item.value, call)))
+            found.append(replace(item, value=innermost(value, call)))
     return tuple(found)
 
 
-def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+def _instantiate(call: ast.Call, frame: Frame) -> Alternatives:
     """Hydra's `instantiate(cfg.group)`: the class that the group's `_target_` names, made with the group's settings."""
     found: list[Alternative] = []
-    for item in evaluator.evaluate(call.args[0], frame):
-        space = item.value
-        targets = (
-            evaluator.options.in_files((*space.path, "_target_"), frame.chain()[0].module)
-            if isinstance(space, v.Namespace) and space.path
-            else []
-        )
+    made = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
+    for item in frame.evaluate(call.args[0]):
+        path = item.value.path if isinstance(item.value, v.Namespace) else ()
+        targets = frame.evaluator.options.in_files((*path, "_target_"), frame.script) if path else []
         if not targets:
             return (Alternative(v.Unknown(f"the class that {describe(call.args[0])} names")),)
-        made = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
         for target in {str(one.value): one for one in targets}.values():
             mark = Mark(target.file, target.line, f"'_target_' is {target.value}")
-            for value in evaluator.dotted(str(target.value), frame.module):
+            for value in frame.evaluator.dotted(str(target.value), frame.module):
                 if isinstance(value.value, v.Class | v.Callable):
-                    built = calls.call_value(evaluator, value, made, frame)
+                    built = calls.call_value(value, made, frame)
                     doubt = "the arguments of the object come from a configuration file"
                     found.extend(one.noting(mark).doubting(doubt) for one in built)
                 else:
@@ -281,11 +242,11 @@ def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternat
     return tuple(found)
 
 
-def drawn_numbers(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame) -> Alternatives:
+def drawn_numbers(kind: str, call: ast.Call, frame: Frame) -> Alternatives:
     """Random numbers; numbers drawn around something that the policy computed are a sample of the policy."""
     given = [*call.args, *(item.value for item in call.keywords if item.arg not in ("size", "shape"))]
     given = [one for one in given if last_name(one) not in ("size", "shape")]  # how many, not around what
-    around = [item for one in given[:2] for item in evaluator.evaluate(one, frame)]
+    around = [item for one in given[:2] for item in frame.evaluate(one)]
     takes_parameters = kind in ("normal", "other") and not last_name(call.func).endswith("_like")
     if takes_parameters and any(isinstance(item.value, v.Computed | v.Action) for item in around):
         unknown = [item for item in around if isinstance(item.value, v.Unknown) and not item.value.is_neutral]
@@ -293,31 +254,19 @@ def drawn_numbers(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame)
     return (Alternative(v.Noise(kind, call, frame)),)
 
 
-def _cast(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
+def _cast(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     found: list[Alternative] = []
-    for item in evaluator.evaluate(call.args[0], frame):
+    for item in frame.evaluate(call.args[0]):
         value = item.value
         if isinstance(value, v.KnownValue) and isinstance(value.value, str | int | float):
             try:
-                found.append(replace(item, value=v.KnownValue(_CASTS[name](value.value))))
+                cast: v.Value = v.KnownValue(_CASTS[name](value.value))
             except (ValueError, OverflowError):
-                found.append(replace(item, value=v.Unknown(describe(call), is_neutral=True)))
-        elif isinstance(value, v.Action | v.Computed | v.Noise | v.Unknown):
-            found.append(item)
+                cast = v.Unknown(describe(call), is_neutral=True)
+            found.append(replace(item, value=cast))
         else:
-            found.extend(combine([(item,)], call, frame))
-    return tuple(found)
-
-
-def _chosen_by_condition(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
-    """`where(condition, one, other)` chooses like an if-expression."""
-    test = call.args[0]
-    found: list[Alternative] = []
-    for branch, holds in ((call.args[1], True), (call.args[2], False)):
-        inner = evaluator.evaluate(branch, frame)
-        found.extend(item.under(v.Guard(test, holds, frame)) for item in inner)
-    if not any(isinstance(item.value, v.Action) for item in found):
-        return computed(evaluator, call, frame)
+            is_kept = isinstance(value, v.Action | v.Computed | v.Noise | v.Unknown)
+            found.extend([item] if is_kept else combine([(item,)], call, frame))
     return tuple(found)
 
 
@@ -325,50 +274,50 @@ def _chosen_by_condition(evaluator: Evaluator, call: ast.Call, frame: Frame) -> 
 
 
 def external_method(
-    evaluator: Evaluator, name: str, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
+    name: str, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
 ) -> Alternatives:
     """A call of something external, or of a method of an external base class (`super().predict(...)`)."""
     kind, separator, method = name.rpartition("().")
     if not separator:
-        return external_call(evaluator, name, call, frame)
+        return external_call(name, call, frame)
     fact = find_actor(kind, method)
     if fact is not None:
-        return by_fact(evaluator, fact, base.value, call, frame)
-    return primitive_method(evaluator, base, call, function, frame)
+        return by_fact(fact, base.value, call, frame)
+    return primitive_method(base, call, function, frame)
 
 
-def call_object(evaluator: Evaluator, value: v.ExternalObject, call: ast.Call, frame: Frame) -> Alternatives:
+def call_object(value: v.ExternalObject, call: ast.Call, frame: Frame) -> Alternatives:
     """What calling an object of a library gives back: a network answers, noise layers draw, agents act."""
     fact = find_actor(value.name, "__call__")
     if fact is not None:
-        return by_fact(evaluator, fact, value, call, frame)
+        return by_fact(fact, value, call, frame)
     if is_noise_layer(value.name):
         return (Alternative(v.Noise("other", call, frame)),)
     if value.name.startswith("?"):  # a method of something unknown, taken as a function
         return (Alternative(v.Unknown(f"{value.name}()")),)
     if is_deterministic_function(value.name.split("()")[0]):
         is_layer = value.name.rsplit(".", 1)[-1][:1].isupper()
-        return computed(evaluator, call, frame, is_network=is_layer)
+        return computed(call, frame, is_network=is_layer)
     return (Alternative(v.ExternalObject(f"{value.name}()", call, frame)),)
 
 
 def primitive_method(
-    evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
+    base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
 ) -> Alternatives:
     """What a method gives back that no class of the repository defines, or whose receiver is not known."""
     value, name = base.value, function.attr
     kind = value.name if isinstance(value, v.ExternalObject | v.External) else ""
     if isinstance(value, v.Instance | v.SuperOf):
-        kind = next(iter(evaluator.classes.external_bases(value.info)), "")
+        kind = next(iter(classes.external_bases(value.info)), "")
     fact = find_actor(kind, name) if kind else None
     if fact is not None:
-        return by_fact(evaluator, fact, value, call, frame)
+        return by_fact(fact, value, call, frame)
     if name in ("parse_args", "parse_known_args"):
         return (
             Alternative(v.Namespace(value.frame.module if isinstance(value, v.ExternalObject) else None)),
         )
     if name == "run" and "sess" in describe(function.value).lower() and call.args:
-        return evaluator.evaluate(call.args[0], frame)
+        return frame.evaluate(call.args[0])
     is_distribution = bool(kind and DISTRIBUTION.search(kind.rsplit(".", 1)[-1]))
     if name in DRAWS:
         return _draw(base, kind, call, function, frame, is_distribution=is_distribution)
@@ -394,13 +343,13 @@ def primitive_method(
     if drawn is None and re.search(r"rng|np_random|random_state|generator", receiver, re.IGNORECASE):
         drawn = noise_kind(f"numpy.random.{name}")
     if drawn is not None:
-        return drawn_numbers(evaluator, drawn, call, frame)
+        return drawn_numbers(drawn, call, frame)
     if isinstance(value, v.Noise):
         return (base,)
     if isinstance(value, v.Computed):
-        return computed(evaluator, call, frame, (base,))
+        return computed(call, frame, (base,))
     if SHAPING.search(name):
-        through = _passes_through(evaluator, call, frame)
+        through = _passes_through(call, frame)
         if through:
             return through
     if name in calls.SAME_OBJECT:
@@ -410,9 +359,9 @@ def primitive_method(
         return (Alternative(v.Computed(call, frame, is_observed=True)),)
     is_library = bool(kind) and not is_distribution and not isinstance(value, v.Instance)
     if is_library and is_deterministic_function(kind.split("()")[0]):
-        return computed(evaluator, call, frame, is_network=name in ("apply", "forward", "predict"))
+        return computed(call, frame, is_network=name in ("apply", "forward", "predict"))
     if isinstance(value, v.Unknown | v.ExternalObject):
-        found = calls.by_name(evaluator, name, call, frame)
+        found = calls.by_name(name, call, frame)
         if not any(isinstance(item.value, v.Action) for item in found):
             found = _by_flag(call, frame) or found
         if found:
@@ -452,9 +401,7 @@ def _draw(
     return (item if is_named else item.doubting(f"what {describe(function.value)} is cannot be read"),)
 
 
-def by_fact(
-    evaluator: Evaluator, fact: ActorFact, value: object, call: ast.Call, frame: Frame
-) -> Alternatives:
+def by_fact(fact: Fact, value: object, call: ast.Call, frame: Frame) -> Alternatives:
     """The action of an object of a dependency, by what is known about it."""
     mark = Mark(frame.module.path, call.lineno, f"{fact.name}.{fact.method}: {fact.source}")
     if fact.rule is not None:
@@ -471,7 +418,7 @@ def by_fact(
 def _by_flag(call: ast.Call, frame: Frame) -> Alternatives:
     """The action of an object that cannot be read, by a flag that says it: `generate(x, do_sample=False)`."""
     given = {keyword.arg for keyword in call.keywords}
-    fact = next((one for one in flag_facts() if one.flag in given), None)
+    fact = next((one for one in facts("flags") if one.flag in given), None)
     if fact is None:
         return ()
     doubt = f"{describe(call.func)}() cannot be read; {fact.flag}= is taken at its word"
@@ -479,7 +426,7 @@ def _by_flag(call: ast.Call, frame: Frame) -> Alternatives:
     return tuple(item.doubting(doubt) for item in flagged(fact, call, frame, mark))
 
 
-def flagged(fact: ActorFact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
+def flagged(fact: Fact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
     """Two actions, one for each value of the flag that a fact names; the call or the fact's default decides."""
     flag, default = fact.flag, fact.default
     given = calls.argument(call, flag, fact.flag_position)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import is_deterministic_function
-from gapfloor.audit.interpreter.options import is_missing, literal
+from gapfloor.audit.interpreter.options import MISSING, literal
 from gapfloor.audit.interpreter.reaching_definitions import branch_path, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, describe
 from gapfloor.audit.reading.index import last_name, own_nodes
 
 if TYPE_CHECKING:
-    from gapfloor.audit.interpreter.evaluator import Evaluator
+    pass
 
 Alternatives = tuple[Alternative, ...]
 _OPERATORS = {
@@ -132,9 +132,9 @@ def _noisy(
     return [Alternative(v.Action("sampled" if is_draw else "noisy", node, frame, is_draw), guards, marks)]
 
 
-def arithmetic(evaluator: Evaluator, node: ast.BinOp, frame: Frame) -> Alternatives:
+def arithmetic(node: ast.BinOp, frame: Frame) -> Alternatives:
     """What a binary operation gives: a number, an action, noise, or something computed."""
-    left, right = evaluator.evaluate(node.left, frame), evaluator.evaluate(node.right, frame)
+    left, right = frame.evaluate(node.left), frame.evaluate(node.right)
     folded = _folded(node, left, right)
     if folded is not None:
         return (folded,)
@@ -145,18 +145,13 @@ def arithmetic(evaluator: Evaluator, node: ast.BinOp, frame: Frame) -> Alternati
                 return other if value.value else (replace(mask[0], value=v.KnownValue(0)),)
     if isinstance(node.op, ast.Add) and all(isinstance(item.value, v.Sequence) for item in (*left, *right)):
         return (*left, *right)  # lists that are joined
-    return combine([_opened(evaluator, left), _opened(evaluator, right)], node, frame)
+    return combine([_opened(left), _opened(right)], node, frame)
 
 
-def _opened(evaluator: Evaluator, operand: Alternatives) -> Alternatives:
+def _opened(operand: Alternatives) -> Alternatives:
     """An array that was made of a list is as good as its elements."""
-    if not any(isinstance(item.value, v.Sequence) for item in operand):
-        return operand
-    return tuple(
-        one
-        for item in operand
-        for one in (elements(evaluator, (item,)) if isinstance(item.value, v.Sequence) else (item,))
-    )
+    parts = (elements((item,)) if isinstance(item.value, v.Sequence) else (item,) for item in operand)
+    return tuple(one for part in parts for one in part)
 
 
 def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alternative | None:
@@ -180,20 +175,20 @@ def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alterna
     return Alternative(v.KnownValue(result), guards, marks, origin, doubts)
 
 
-def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternatives:
+def truth_value(node: ast.expr, frame: Frame) -> Alternatives:
     """The value of a comparison, a negation, `and` or `or`."""
     if isinstance(node, ast.BoolOp):
-        known, _ = evaluator.truth(node, frame)
+        known, _ = frame.truth(node)
         if known is not None and isinstance(node.op, ast.And):
             return (Alternative(v.KnownValue(known)),)
-        return tuple(item for value in node.values for item in evaluator.evaluate(value, frame))
+        return tuple(item for value in node.values for item in frame.evaluate(value))
     number = literal(node)
-    if not is_missing(number):
+    if number is not MISSING:
         return (Alternative(v.KnownValue(number), origin="literal"),)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        found = evaluator.evaluate(node.operand, frame)
+        found = frame.evaluate(node.operand)
         return combine([found], node, frame)
-    known, used = evaluator.truth(node, frame)
+    known, used = frame.truth(node)
     if known is None:
         if any(isinstance(item.value, v.Noise) for item in used):
             return (Alternative(v.Noise("other", node, frame)),)
@@ -207,13 +202,13 @@ def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternati
 # Containers.
 
 
-def dictionary(evaluator: Evaluator, node: ast.Dict, frame: Frame) -> Alternatives:
+def dictionary(node: ast.Dict, frame: Frame) -> Alternatives:
     """A dictionary literal; what is spread into it is read where it is a mapping."""
     items: dict[str, v.Binding] = {}
     is_open = False
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            spread = evaluator.evaluate(value, frame)
+            spread = frame.evaluate(value)
             if len(spread) == 1 and isinstance(spread[0].value, v.Mapping):
                 items |= spread[0].value.items
                 is_open = is_open or spread[0].value.is_open
@@ -225,39 +220,38 @@ def dictionary(evaluator: Evaluator, node: ast.Dict, frame: Frame) -> Alternativ
     return (Alternative(v.Mapping(items, is_open)),)
 
 
-def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> Alternatives:
+def subscript(node: ast.Subscript, frame: Frame) -> Alternatives:
     """An item: by a known key or position, else whatever the container may hold."""
     key = literal(node.slice)
-    if is_missing(key):
-        stated = {item.value.value for item in evaluator.evaluate(node.slice, frame)
-                  if isinstance(item.value, v.KnownValue) and isinstance(item.value.value, str | int)}  # fmt: skip
-        key = stated.pop() if len(stated) == 1 and not isinstance(node.slice, ast.Slice | ast.Tuple) else key
-    if is_missing(key) and not isinstance(node.slice, ast.Slice | ast.Tuple):
-        # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen.
-        chosen = [item for item in evaluator.evaluate(node.slice, frame) if isinstance(item.value, v.Action)]
+    if key is MISSING and not isinstance(node.slice, ast.Slice | ast.Tuple):
+        index = frame.evaluate(node.slice)
+        stated = {one.value.value for one in index
+                  if isinstance(one.value, v.KnownValue) and isinstance(one.value.value, str | int)}  # fmt: skip
+        key = stated.pop() if len(stated) == 1 else key
+        chosen = [one for one in index if isinstance(one.value, v.Action)] if key is MISSING else []
         if chosen:
-            # The best of several draws is still a draw.
-            held = evaluator.evaluate(node.value, frame)
-            drawn = [one for one in held if isinstance(one.value, v.Action) and one.value.rule == "sampled"]
-            return tuple(drawn or chosen)
+            # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen. The best of several
+            # draws is still a draw.
+            held = frame.evaluate(node.value)
+            return tuple(one for one in held if _is_draw(one)) or tuple(chosen)
     found: list[Alternative] = []
-    for item in evaluator.evaluate(node.value, frame):
-        found.extend(one.after(item) for one in _item(evaluator, item, key, node, frame))
+    for item in frame.evaluate(node.value):
+        found.extend(one.after(item) for one in _item(item, key, node, frame))
     return tuple(found)
 
 
-def _item(
-    evaluator: Evaluator, item: Alternative, key: object, node: ast.Subscript, frame: Frame
-) -> Alternatives:
+def _is_draw(item: Alternative) -> bool:
+    return isinstance(item.value, v.Action) and item.value.rule == "sampled"
+
+
+def _item(item: Alternative, key: object, node: ast.Subscript, frame: Frame) -> Alternatives:
     value = item.value
     if isinstance(value, v.Mapping):
         if isinstance(key, str) and key in value.items:
-            return evaluator.evaluate_binding(value.items[key], key)
+            return value.items[key].evaluate(key)
         if isinstance(key, str) and not value.is_open and "an item" not in value.items:
             return (Alternative(v.Unknown(describe(node), is_neutral=True)),)
-        held = [
-            one for name, binding in value.items.items() for one in evaluator.evaluate_binding(binding, name)
-        ]
+        held = [one for name, binding in value.items.items() for one in binding.evaluate(name)]
         choice = f"which entry of {describe(node.value)} is taken is not known"
         if 0 < len(held) <= 24:
             return tuple(one.doubting(choice) for one in held)
@@ -265,13 +259,13 @@ def _item(
     if isinstance(value, v.Namespace):
         from gapfloor.audit.interpreter.attributes import setting
 
-        return setting(evaluator, str(key), value, node, frame)
+        return setting(str(key), value, node, frame)
     if isinstance(value, v.Sequence):
         if isinstance(node.slice, ast.Slice):
             return (item,)
         if isinstance(key, int) and not value.is_unordered:
-            return project(evaluator, (item,), key)
-        return elements(evaluator, (item,))
+            return project((item,), key)
+        return elements((item,))
     if is_ranking(value):
         return (Alternative(part_of_ranking(value, is_place=key in (1, -1))),)
     if isinstance(value, v.Action | v.Computed | v.Noise | v.Environment):
@@ -286,7 +280,7 @@ def _item(
     return (Alternative(v.Unknown(f"{text}[{describe(node.slice)}]")),)
 
 
-def project(evaluator: Evaluator, alternatives: Alternatives, index: int) -> Alternatives:
+def project(alternatives: Alternatives, index: int) -> Alternatives:
     """Element `index` of what was evaluated."""
     found: list[Alternative] = []
     for item in alternatives:
@@ -297,10 +291,10 @@ def project(evaluator: Evaluator, alternatives: Alternatives, index: int) -> Alt
             if not 0 <= position < len(value.elements) or (stars and position >= stars[0] and index >= 0):
                 found.append(Alternative(v.Unknown("an element of a list")).after(item))
             else:
-                inner = evaluator.evaluate(value.elements[position], value.frame)
+                inner = value.frame.evaluate(value.elements[position])
                 found.extend(one.after(item).noting(*item.marks) for one in inner)
         elif isinstance(value, v.Sequence):
-            found.extend(elements(evaluator, (item,)))
+            found.extend(elements((item,)))
         elif isinstance(value, v.Action) and index > 0 and isinstance(value.node, ast.Call):
             found.append(replace(item, value=v.Unknown("a further result of the acting call")))
         elif is_ranking(value):
@@ -312,22 +306,22 @@ def project(evaluator: Evaluator, alternatives: Alternatives, index: int) -> Alt
     return tuple(found)
 
 
-def elements(evaluator: Evaluator, alternatives: Alternatives) -> Alternatives:
+def elements(alternatives: Alternatives) -> Alternatives:
     """What a loop over, or an element of, something can be; an empty collection is not known, not nothing."""
     found: list[Alternative] = []
     for item in alternatives:
         value = item.value
         if isinstance(value, v.Sequence):
             for one in value.elements[:8]:
-                inner = evaluator.evaluate(one, value.frame)
+                inner = value.frame.evaluate(one)
                 if isinstance(one, ast.Starred):
-                    inner = elements(evaluator, inner)
+                    inner = elements(inner)
                 found.extend(each.after(item) for each in inner)
             if not value.elements or len(value.elements) > 8:
                 found.append(Alternative(v.Unknown("an element of a list", is_neutral=True)))
         elif isinstance(value, v.Mapping) and value.items:
             for name, binding in value.items.items():
-                found.extend(one.after(item) for one in evaluator.evaluate_binding(binding, name))
+                found.extend(one.after(item) for one in binding.evaluate(name))
         elif isinstance(
             value,
             (v.Environment | v.Action | v.Callable | v.Class | v.Instance | v.Computed | v.Noise, v.Unknown),
@@ -357,9 +351,7 @@ def looped_over(node: ast.AST | None, path: tuple[int, ...]) -> tuple[ast.AST | 
     return node, path
 
 
-def with_stores(
-    evaluator: Evaluator, found: Alternatives, name: str, use: ast.AST, frame: Frame
-) -> Alternatives:
+def with_stores(found: Alternatives, name: str, use: ast.AST, frame: Frame) -> Alternatives:
     """What a name stands for, with what its scope puts into it: `actions[i] = ...`, `actions.append(a)`."""
     if not any(
         isinstance(item.value, v.Mapping | v.Sequence | v.Action | v.Computed | v.Unknown) for item in found
@@ -376,14 +368,13 @@ def with_stores(
             continue
         if any(node is use for node in own_nodes(statement)):
             continue  # `actions[i] = f(actions)` reads what was there before
-        result = _stored(evaluator, result, statement, key, expression, frame)
+        result = _stored(result, statement, key, expression, frame)
         if place > 12:
             return tuple(item.doubting(f"{name} is changed in many places") for item in result)
     return tuple(result)
 
 
 def _stored(
-    evaluator: Evaluator,
     found: list[Alternative],
     statement: ast.AST,
     key: ast.expr | None,
@@ -391,19 +382,18 @@ def _stored(
     frame: Frame,
 ) -> list[Alternative]:
     """The alternatives of a container after one statement that puts something in."""
-    result: list[Alternative] = []
-    plain: list[Alternative] = []
-    for item in found:
-        if isinstance(item.value, v.Mapping | v.Sequence):
-            result.append(replace(item, value=with_item(item.value, key, expression, frame)))
-        else:
-            plain.append(item)
+    plain = [item for item in found if not isinstance(item.value, v.Mapping | v.Sequence)]
+    result = [
+        replace(item, value=with_item(item.value, key, expression, frame))
+        for item in found
+        if isinstance(item.value, v.Mapping | v.Sequence)
+    ]
     if not plain:
         return result
     guards = guards_of(frame, statement)
-    if key is not None and evaluator.truth(key, frame)[0] is None and is_random(evaluator, key, frame):
+    if key is not None and frame.truth(key)[0] is None and is_random(key, frame):
         guards.append(v.Guard(key, True, frame))
-    stored = [one.under(*guards) for one in evaluator.evaluate(expression, frame)]
+    stored = [one.under(*guards) for one in frame.evaluate(expression)]
     acting = (v.Action, v.Computed, v.Unknown, v.ExternalObject)
     kept = [one for one in stored if isinstance(one.value, acting)]
     # An array that was only made holds nothing yet.
@@ -422,11 +412,11 @@ def with_item(
     return v.Mapping(value.items | {name: v.Binding(expression, frame)}, value.is_open)
 
 
-def is_random(evaluator: Evaluator, test: ast.AST, frame: Frame) -> bool:
+def is_random(test: ast.AST, frame: Frame) -> bool:
     """Whether a condition compares a random draw, written in place or under a name."""
     return any(
         isinstance(item.value, v.Noise)
         for node in ast.walk(test)
         if isinstance(node, ast.Name | ast.Attribute | ast.Call)
-        for item in evaluator.evaluate(node, frame)
+        for item in frame.evaluate(node)
     )

@@ -32,7 +32,8 @@ class Assignment:
 Alive = frozenset[Assignment | None]
 
 
-def definitions_in(module: ModuleInfo, scope: ast.AST) -> dict[str, list[Assignment]]:
+@kept_on_node
+def definitions_in(scope: ast.AST) -> dict[str, list[Assignment]]:
     """Every definition of a name in the scope's own body, in the order of the text."""
     found: dict[str, list[Assignment]] = defaultdict(list)
     for node in own_nodes(scope):
@@ -56,26 +57,12 @@ def _definitions_of(node: ast.AST) -> list[Assignment]:
         return _unpack(node.target, node, node.iter, (), kind="element")
     if isinstance(node, ast.withitem) and node.optional_vars is not None:
         return _unpack(node.optional_vars, node, node.context_expr, ())
-    if isinstance(node, ast.Call):
-        return _registered(node)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [Assignment(node.name, node, node, kind="definition")]
     if isinstance(node, ast.Import | ast.ImportFrom):
         names = [(alias.asname or alias.name).split(".")[0] for alias in node.names]
         return [Assignment(name, node, None, kind="import") for name in names]
     return []
-
-
-def _registered(node: ast.Call) -> list[Assignment]:
-    """`self.register_buffer("scale", tensor)` and `setattr(self, "scale", value)` assign an attribute."""
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    arguments = node.args[1:] if name == "setattr" else node.args
-    if name not in ("register_buffer", "register_parameter", "setattr") or len(arguments) < 2:
-        return []
-    key = arguments[0]
-    if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-        return []
-    return [Assignment(f"self.{key.value}", node, arguments[1])]
 
 
 def _unpack(
@@ -260,6 +247,11 @@ def conditions(
 def guards_of(frame: Frame, node: ast.AST, use: ast.AST | None = None) -> list[Guard]:
     """The conditions under which `node` runs inside its frame, without those that `use` shares with it."""
     return [Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, use)]
+
+
+def never_runs(frame: Frame, node: ast.AST) -> bool:
+    """Whether a condition around `node` cannot hold."""
+    return any(guard.is_ruled_out for guard in guards_of(frame, node))
 
 
 def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, ModuleInfo
+
+if TYPE_CHECKING:
+    from gapfloor.audit.interpreter.evaluator import Evaluator
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,29 @@ class Binding:
     frame: Frame | None
     is_default: bool = False
 
+    def evaluate(self, name: str) -> tuple[Alternative, ...]:
+        """The alternatives of the expression, with the way a constant came to the parameter or key `name`."""
+        if self.expression is None or self.frame is None:
+            return (Alternative(Unknown(name)),)
+        shown = describe(self.expression)
+        found = []
+        for item in self.frame.evaluate(self.expression):
+            origin, words = item.origin, f"passed on as {name}"
+            if self.is_default:
+                origin = "default" if isinstance(item.value, KnownValue) else origin
+                words = f"default argument {name}={shown}"
+            elif origin == "literal":
+                origin, words = "argument", f"{name}={shown} passed at the call"
+            mark = Mark(self.frame.module.path, self.expression.lineno, words)
+            found.append(replace(item.noting(mark), origin=origin))
+        return tuple(found)
+
 
 @dataclass(eq=False, repr=False)
 class Frame:
     """One call of a function (or a module's body) with its parameters bound; it knows who called it, and where."""
 
+    evaluator: Evaluator
     module: ModuleInfo
     function: FunctionInfo | None = None
     bindings: dict[str, Binding] = field(default_factory=dict)
@@ -68,6 +89,37 @@ class Frame:
             frames.append(frames[-1].caller)
         return frames[::-1]
 
+    @property
+    def script(self) -> ModuleInfo:
+        """The module of the outermost caller."""
+        return self.chain()[0].module
+
+    def evaluate(self, node: ast.AST | None) -> tuple[Alternative, ...]:
+        """What an expression can stand for here."""
+        return self.evaluator.evaluate(node, self)
+
+    def truth(self, test: ast.AST) -> tuple[bool | None, list[Alternative]]:
+        """Whether a condition holds here, and the constants that say so."""
+        return self.evaluator.truth(test, self)
+
+    def enter(
+        self,
+        function: FunctionInfo,
+        call: ast.Call | None,
+        receiver: Alternative | None = None,
+        parent: Frame | None = None,
+        preset: tuple[tuple[str, Binding], ...] = (),
+    ) -> Frame:
+        """The frame of calling `function` at `call` from here, with its parameters bound."""
+        key = (id(call), id(function), id(receiver.value) if receiver else 0, id(preset) if preset else 0)
+        if key not in self.children:
+            self.children[key] = self.evaluator.bind(function, call, self, receiver, parent, preset)
+        return self.children[key]
+
+    def returns(self) -> tuple[Alternative, ...]:
+        """What the call can give back."""
+        return self.evaluator.returns(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Guard:
@@ -76,6 +128,16 @@ class Guard:
     test: ast.expr
     holds: bool
     frame: Frame
+
+    @property
+    def is_unlikely(self) -> bool:
+        """Whether it does not hold, settings at their defaults."""
+        return self.frame.truth(self.test)[0] is (not self.holds)
+
+    @property
+    def is_ruled_out(self) -> bool:
+        """Whether it cannot hold, by constants that no user can set."""
+        return self.is_unlikely and all(item.origin != "option" for item in self.frame.truth(self.test)[1])
 
 
 @dataclass(frozen=True)
@@ -247,10 +309,9 @@ class Alternative:
         return replace(self, guards=(*fresh, *self.guards)) if fresh else self
 
     @property
-    def is_contradictory(self) -> bool:
-        """Whether two of its conditions exclude each other."""
-        known = {(id(guard.test), id(guard.frame)): guard.holds for guard in self.guards}
-        return any(known[id(guard.test), id(guard.frame)] != guard.holds for guard in self.guards)
+    def is_unlikely(self) -> bool:
+        """Whether a condition of it does not hold, settings at their defaults."""
+        return any(guard.is_unlikely for guard in self.guards)
 
     def noting(self, *marks: Mark) -> Alternative:
         """The same, with further lines of evidence in front."""

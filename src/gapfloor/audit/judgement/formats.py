@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from gapfloor.audit.scan import ScanResult
 
 SCHEMA = "gapfloor-audit-scan/3"
-_SARIF_RULES = {
-    "implicit-rule": "The action rule of an evaluation is inherited, not set.",
-    "unresolved-rule": "The action rule of an evaluation could not be read from the code.",
-    "inert-flag": "A parameter that chooses the action rule is accepted and never read.",
-    "scan-failed": "The scanner itself failed; nothing follows from the absence of other results.",
-}
 #: More scripts and sites than these are left to --json.
 _MOST_SCRIPTS = 4
 _MOST_SITES = 4
@@ -78,10 +72,11 @@ def as_sarif(result: ScanResult) -> dict[str, Any]:
         found.append(_sarif_result("inert-flag", f"{what} is accepted and never read.", (mark,), mark))
     notes = [{"level": "warning", "message": {"text": text}} for text in result.warnings]
     notes += [{"level": "error", "message": {"text": result.error}}] if result.error else []
+    rules = table("words")["sarif_rules"].items()
     driver = {
         "name": "gapfloor",
         "version": __version__,
-        "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in _SARIF_RULES.items()],
+        "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in rules],
     }
     invocation = {"executionSuccessful": not result.error, "toolExecutionNotifications": notes}
     return {
@@ -133,7 +128,7 @@ def as_markdown(result: ScanResult) -> str:
         sites = [path for path in ranked if path.script == script]
         verdict = (
             verdicts.get(script) if len(scripts) > 1 else None
-        )  # one script: the verdict below is its own
+        )  # the verdict below is that of one script
         groups.setdefault(tuple(_script(sites, verdict, result)), []).append(script)
     lines += ["## Evidence", ""] if groups else []
     for body, same in list(groups.items())[:_MOST_SCRIPTS]:
@@ -143,31 +138,26 @@ def as_markdown(result: ScanResult) -> str:
     rest = sum(map(len, list(groups.values())[_MOST_SCRIPTS:]))
     lines += [f"{rest} more scripts are in the JSON document (--json).", ""] if rest else []
     lines += [] if result.paths else ["No evaluation path was found.", ""]
-    if result.hints:
-        lines += ["Lines that speak of an evaluation:", ""]
-        lines += [f"- {_quoted(hint, result.texts)}" for hint in result.hints[:8]] + [""]
-    lines += ["## Verdict", "", *_verdict_lines(result, chosen), ""]
+    hints = [_quoted(hint, result.texts) for hint in result.hints]
+    lines += [*_section("Lines that speak of an evaluation:", hints, 8), "## Verdict", ""]
+    lines += [*_verdict_lines(result, chosen), ""]
     causes = [text for path in chosen if path.rule == "unresolved" for text in path.candidates[:4]]
-    reasons = list(dict.fromkeys([*(text for path in chosen for text in path.doubts), *causes]))
-    if reasons:
-        lines += ["Assumed, or not known:", "", *(f"- {escape_markdown(text)}" for text in reasons[:8]), ""]
-    if result.inert_flags:
-        lines += ["Flags that are accepted and never read:", ""]
-        lines += [f"- {escape_markdown(text)}" for text in result.inert_flags[:20]] + [""]
-    if result.training:
-        lines += ["Training rollouts:", ""]
-        lines += [
-            f"- {escape_markdown(item.script)}: {item.rule}, levels: {escape_markdown(item.levels or '?')}"
-            for item in result.training[:6]
-        ]
-        lines += [f"- and {len(result.training) - 6} more (--json)"] if len(result.training) > 6 else []
-    if result.unread:
-        lines += ["", "## Not read", ""]
-        lines += [
-            f"- {markdown_code(item.file)}: {escape_markdown(item.reason)}" for item in result.unread[:40]
-        ]
-        lines += [f"- and {len(result.unread) - 40} more"] if len(result.unread) > 40 else []
-    return "\n".join(lines) + "\n"
+    reasons = dict.fromkeys([*(text for path in chosen for text in path.doubts), *causes])
+    rollouts = [f"{one.script}: {one.rule}, levels: {one.levels or '?'}" for one in result.training]
+    unread = [f"{markdown_code(one.file)}: {escape_markdown(one.reason)}" for one in result.unread]
+    lines += _section("Assumed, or not known:", [*map(escape_markdown, reasons)], 8)
+    lines += _section(
+        "Flags that are accepted and never read:", [*map(escape_markdown, result.inert_flags)], 20
+    )
+    lines += _section("Training rollouts:", [*map(escape_markdown, rollouts)], 6)
+    lines += _section("## Not read", unread, 40)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(title: str, rows: list[str], most: int) -> list[str]:
+    """A list under its title, or nothing; what is beyond `most` rows is in the JSON document."""
+    more = [f"- and {len(rows) - most} more (--json)"] if len(rows) > most else []
+    return [title, "", *(f"- {row}" for row in rows[:most]), *more, ""] if rows else []
 
 
 def _listed(names: list[str]) -> str:
@@ -219,11 +209,7 @@ def _quoted(mark: Mark | None, texts: Texts) -> str:
     text = texts.get(mark.file, ())
     line = text[mark.line - 1].strip() if 0 < mark.line <= len(text) else ""
     line = line if len(line) <= 90 else line[:87] + "..."
-    return _place(mark) + (f" {markdown_code(line)}" if line else "")
-
-
-def _place(mark: Mark) -> str:
-    return markdown_code(f"{mark.file}:{mark.line}")
+    return markdown_code(f"{mark.file}:{mark.line}") + (f" {markdown_code(line)}" if line else "")
 
 
 def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str]:
@@ -249,35 +235,9 @@ def precision(name: str) -> tuple[int, int]:
     return int(row["likely right"]), int(row["likely right"]) + int(row["likely wrong"])
 
 
-_MEANINGS: dict[str, dict[object, str]] = {
-    "rule": {
-        "sampled": "Actions are drawn from the policy.",
-        "argmax": "Actions are the best or mean ones of the policy, without a draw.",
-        "epsilon-greedy": "Actions are the best ones, with a random one now and then.",
-        "mixed": "Actions are drawn from the policy, with a random one now and then.",
-        "unresolved": "How actions are chosen could not be decided.",
-    },
-    "provenance": {
-        "explicit-call-site": "The evaluation states it",
-        "config-option": "A setting decides, here at its default",
-        "default-argument": "It is a default that no call overrides",
-        "training-rollout": "The evaluation acts through the call that training uses",
-        "n/a": "No evaluation was found: the returns are those of the training rollouts.",
-    },
-    "evaluates_heldout": {
-        True: "The test levels differ from those of training",
-        False: "The evaluation plays what training plays",
-    },
-    "in_loop": {
-        True: "Weights change while the environment is played: the number averages several policies.",
-        False: "Weights do not change during an evaluation.",
-    },
-}
-
-
 def meanings(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> dict[str, str]:
     """What each answer of a verdict means, with the line that shows who set the rule and the levels that are played."""
-    words = {name: _MEANINGS[name].get(getattr(verdict, name), "") for name in FIELDS}
+    words = {name: table("words")["meanings"][name].get(_yes(getattr(verdict, name)), "") for name in FIELDS}
     found = [one for path in chosen for one in (path.decided_by, path.chosen_by, path.step) if one]
     levels = {path.levels for path in chosen if path.levels}
     if verdict.provenance == "n/a":

@@ -11,54 +11,43 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from gapfloor.audit.interpreter import classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import may_enter
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import words
-from gapfloor.audit.interpreter.reaching_definitions import conditions, loops_around, stores_in
+from gapfloor.audit.interpreter.facts import pattern, words
+from gapfloor.audit.interpreter.reaching_definitions import conditions, loops_around, never_runs, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
-from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
+from gapfloor.audit.reading.index import (
+    FunctionInfo,
+    ModuleInfo,
+    arguments_of,
+    last_name,
+    names_in,
+    own_nodes,
+)
 
-EVALUATING = re.compile(
-    r"eval|test(?!_?worker)|valid(?!_act)|perform|score|assess|benchmark|holdout|held|inference",
-    re.IGNORECASE,
-)
-TRAINING = re.compile(
-    r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)|gather|learn", re.IGNORECASE
-)
+EVALUATING = pattern("evaluating")
+TRAINING = pattern("training")
 _OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
 _DIRECT = words("updating")
 _LEARNS = re.compile(r"update|train|learn|optimi[sz]e|^fit$|backward|improve|gradient", re.IGNORECASE)
 #: Objects with a method `update` that has nothing to do with weights.
-_NO_LEARNER = re.compile(
-    r"bar$|progress|tqdm|config|hash|kwargs|dict|info|log|meter|stats|metric|rms|counter|wandb|writer|normali",
-    re.IGNORECASE,
-)
+_NO_LEARNER = pattern("no_learner")
 #: Functions that call what they are given.
 _CONTROL = words("control")
 _LOADING = words("loading")
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 _STORING = words("storing")
-_MEMORY = re.compile(
-    r"buffer|memory|replay|storage|rollouts?$|trajector|transitions|batch|^episode$|^data$|dataset",
-    re.IGNORECASE,
-)
+_MEMORY = pattern("memory")
 _SEEN = re.compile(r"(^|_)(obs|obss|observations?|states?|s|next_state|s_lst|s_list)(_|$|\d)", re.IGNORECASE)
 _DONE = re.compile(r"(^|_)(acts?|actions?|a|a_lst|a_list|log_?probs?|logps?)(_|$|\d)", re.IGNORECASE)
-_FLAGS = re.compile(
-    r"^(is_?)?(eval(_mode)?|evaluat\w*|test|testing|test_mode|deterministic|greedy)$", re.IGNORECASE
-)
+_FLAGS = pattern("flags")
 _OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
 _RESETS = words("resetting")
-_KEEPING = re.compile(
-    r"append|extend|add|mean|average|sum|std|median|print|log|write|scalar|record|info|dump|update|store|push|put|insert|"
-    r"array|stack|concat|save|report|scan|loop|evaluate",
-    re.IGNORECASE,
-)
-_RETURN = re.compile(
-    r"reward|return|score|^rews?$|^rets?$|^r$|^ep_?r|success|fitness|result|metric|episode_info|^infos?$"
-)
+_KEEPING = pattern("keeping")
+_RETURN = pattern("return")
 
 
 @dataclass
@@ -99,15 +88,12 @@ def stores(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     name, receiver = node.func.attr, last_name(node.func.value)
-    given = [
-        one for item in [*node.args, *(keyword.value for keyword in node.keywords)] for one in names_in(item)
-    ]
-    is_transition = any(map(_SEEN.search, given)) and any(map(_DONE.search, given))
+    given = [one for item in arguments_of(node) for one in names_in(item)]
+    is_kept = any(map(_SEEN.search, given)) and any(map(_DONE.search, given))
+    is_kept = is_kept or bool(_MEMORY.search(receiver))
     if name in _STORING:
-        return is_transition or bool(_MEMORY.search(receiver)) or len(node.args) >= 4
-    return name in ("add", "append", "insert", "extend", "put", "add_batch") and (
-        is_transition or bool(_MEMORY.search(receiver))
-    )
+        return is_kept or len(node.args) >= 4
+    return is_kept and name in ("add", "append", "insert", "extend", "put", "add_batch")
 
 
 class Updates:
@@ -155,15 +141,14 @@ class Updates:
         is_named = bool(_LEARNS.search(name) and (call.args or call.keywords)) and not is_mode
         is_named = is_named and not _NO_LEARNER.search(receiver)
         is_object = "__call__" in self.names and isinstance(call.func, ast.Name)
-        given = [*call.args, *(item.value for item in call.keywords)] if name in _CONTROL else []
-        handed = [one for one in given if last_name(one) in self.names]
+        handed = [one for one in arguments_of(call) if name in _CONTROL and last_name(one) in self.names]
         if not (is_direct_update(call) or name in self.names or handed or is_named or is_object):
             return "no"
-        if self.evaluator.never_runs(call, frame):
+        if never_runs(frame, call):
             return "no"
         if is_direct_update(call):
             return "yes"
-        found = [item.value for one in handed or [call.func] for item in self.evaluator.evaluate(one, frame)]
+        found = [item.value for one in handed or [call.func] for item in frame.evaluate(one)]
         answers = [self._of_target(one, None if handed else call, frame, depth) for one in found]
         known = [answer for answer in answers if answer is not None]
         if known:
@@ -178,7 +163,7 @@ class Updates:
     def _of_target(self, value: v.Value, call: ast.Call | None, frame: Frame, depth: int) -> str | None:
         """The answer for one function that a call may mean; None where it means no function of the repository."""
         if isinstance(value, v.Instance):
-            method = self.evaluator.classes.method(value.info, "__call__")
+            method = classes.method(value.info, "__call__")
             value = v.Callable(method, Alternative(value)) if method is not None else value
         if not isinstance(value, v.Callable):
             return None
@@ -187,7 +172,7 @@ class Updates:
             return _fills_a_table(function)
         if depth == 0 or not may_enter(function, frame):
             return "maybe"
-        inner = self.evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
+        inner = frame.enter(function, call, value.receiver, value.parent, value.preset)
         own = {id(node) for node in own_nodes(inner.scope)}
         if any(is_direct_update(one) and id(one) not in own for one in function.calls):
             return "yes"  # a function inside it may be called anywhere
@@ -217,8 +202,9 @@ def decide_role(updates: Updates, play: Play) -> Role:
     chain = frame.chain()
     loop, home, status, call = _learning_loop(updates, play)
     inside = chain[chain.index(home) + 1 :] if home is not None else chain[1:]
-    names = [one.function.name for one in (inside or chain[-1:]) if one.function is not None]
-    names += [one.function.name for one in chain if one.function is not None and one not in inside][-1:]
+    called = [(one, one.function.name) for one in chain if one.function is not None]
+    names = [name for one, name in called if one in (inside or chain[-1:])]
+    names += [name for one, name in called if one not in inside][-1:]
     receiver = last_name(site.receiver) if site.receiver is not None else ""
     is_fresh, is_reset_below = _is_fresh(play, home, loop)
     around = _episode_nodes(play, home, loop)
@@ -226,8 +212,7 @@ def decide_role(updates: Updates, play: Play) -> Role:
     inner = own_nodes(loops[-1]) if loops else ()
     keeps = any(stores(node) for node in around)
     says = [name for name in names if EVALUATING.search(name) and not re.search(r"^train|^main", name)]
-    flags = [flag for one in [*chain[1:]] for flag in given_flags(updates.evaluator, one)]
-    flags += _call_flags(play)
+    flags = [*_call_flags(play), *(flag for one in chain[1:] for flag in given_flags(one))]
     learns = [name for name in names if TRAINING.search(name)]
     role = Role("evaluation", True, home=home, is_fresh=is_fresh, reports=_reports(play))
     script = play.script.rsplit("/", 1)[-1]
@@ -239,12 +224,10 @@ def decide_role(updates: Updates, play: Play) -> Role:
         role.marks.append(Mark(home.module.path, line, "learning loop: weights are updated in here"))
     if status == "yes" and not is_fresh:
         role.kind = "rollout"
-        role.is_proved = True
+    elif status == "yes" and against > role.score:
+        role.kind, role.is_proved = "rollout", keeps and not says
     elif status == "yes":
-        role.kind = "rollout" if against > role.score else "evaluation"
-        role.is_proved = (
-            (against == 0 and is_reset_below) if role.kind == "evaluation" else keeps and not says
-        )
+        role.is_proved = against == 0 and is_reset_below
     elif status == "maybe":
         role.kind = "rollout" if against >= role.score and not (is_fresh and not keeps) else "evaluation"
         role.is_proved = False
@@ -311,26 +294,20 @@ def _is_fresh(play: Play, home: Frame | None, loop: ast.AST | None) -> tuple[boo
         return False, False
     # In the loop's own body: the environment is reset before a loop of its own that learns nothing.
     loops = [one for one in loops_around(home, play.site.call) if one is not loop]
-    own = next((one for one in loops if home.module.order[one] > home.module.order[loop]), None)
+    order = home.module.order
+    own = next((one for one in loops if order[one] > order[loop]), None)
     if own is None:
         return False, False
-    around = home.module.parents.get(own)
-    before = own_nodes(around) if around is not None else ()
-    order = home.module.order
     reset = any(
-        _resets(node, receiver)
-        and order[loop] < order[node] < order[play.site.call]
-        and not _further_conditions(home, node, own)  # under a condition it may not happen
-        for node in before
+        _resets(node, receiver) and not _further_conditions(home, node, own)
+        for node in own_nodes(home.module.parents[own])
+        if order[loop] < order[node] < order[play.site.call]
     )
-    others = any(
-        isinstance(node, ast.Call)
-        and last_name(node.func) == "step"
-        and node is not play.site.call
-        and node not in own_nodes(own)
-        and not is_direct_update(node)
-        for node in own_nodes(loop)
-    )
+    rest = {node for node in own_nodes(loop) if isinstance(node, ast.Call)} - {
+        *own_nodes(own),
+        play.site.call,
+    }
+    others = any(last_name(node.func) == "step" and not is_direct_update(node) for node in rest)
     return reset and others, False
 
 
@@ -361,12 +338,9 @@ def _episode_nodes(play: Play, home: Frame | None, loop: ast.AST | None) -> list
     region: ast.AST = own[0] if own else play.frame.scope
     if play.frame is not home and home is not None:
         region = play.frame.scope
-    nodes = [*own_nodes(region)]
-    start = chain.index(home) + 1 if home is not None else len(chain) - 2
-    for here in chain[max(start, 0) : -1]:
-        if here.function is not None and here is not chain[0]:
-            nodes += own_nodes(here.scope)
-    return nodes
+    start = chain.index(home) + 1 if home is not None else max(len(chain) - 2, 0)
+    between = [one for one in chain[start:-1] if one.function is not None and one is not chain[0]]
+    return [node for one in (region, *(here.scope for here in between)) for node in own_nodes(one)]
 
 
 def _reports(play: Play) -> bool:
@@ -380,17 +354,14 @@ def _reports(play: Play) -> bool:
     return False
 
 
-def given_flags(evaluator: Evaluator, frame: Frame) -> list[str]:
+def given_flags(frame: Frame) -> list[str]:
     """Parameters of a frame that say that it measures: `training=False`, `evaluate=True`."""
-    found = []
-    for name, binding in frame.bindings.items():
-        if binding.is_default or not (_FLAGS.match(name) or _OFF_FLAGS.match(name)):
-            continue
-        values = [item.value for item in evaluator.evaluate_binding(binding, name)]
-        plain = [one.value for one in values if isinstance(one, v.KnownValue)]
-        if len(values) == 1 and plain == [bool(_FLAGS.match(name))]:
-            found.append(name)
-    return found
+    return [
+        name
+        for name, binding in frame.bindings.items()
+        if (_FLAGS.match(name) or _OFF_FLAGS.match(name)) and not binding.is_default
+        if [item.value for item in binding.evaluate(name)] == [v.KnownValue(bool(_FLAGS.match(name)))]
+    ]
 
 
 def _call_flags(play: Play) -> list[str]:
@@ -400,15 +371,12 @@ def _call_flags(play: Play) -> list[str]:
     region = play.frame.scope if play.frame.function is not None else loops[-1] if loops else play.site.call
     for node in own_nodes(region):
         if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if (
-                    keyword.arg
-                    and isinstance(keyword.value, ast.Constant)
-                    and isinstance(keyword.value.value, bool)
-                ):
-                    is_on = keyword.value.value
-                    if (_FLAGS.match(keyword.arg) and is_on) or (_OFF_FLAGS.match(keyword.arg) and not is_on):
-                        found.append(keyword.arg)
+            given = [
+                (one.arg, one.value.value) for one in node.keywords if isinstance(one.value, ast.Constant)
+            ]
+            for name, value in given:
+                kind = _FLAGS if value is True else _OFF_FLAGS if value is False else None
+                found += [name] if name and kind and kind.match(name) else []
             if last_name(node.func) == "eval" and isinstance(node.func, ast.Attribute) and not node.args:
                 found.append("eval()")
     return found

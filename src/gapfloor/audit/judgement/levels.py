@@ -9,27 +9,18 @@ import ast
 import re
 from dataclasses import dataclass
 
+from gapfloor.audit.interpreter import classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import argument, keyword_bindings
-from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import find_environment
+from gapfloor.audit.interpreter.facts import find_environment, pattern
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
-from gapfloor.audit.reading.index import last_name, names_in, own_nodes, plain_names_in
+from gapfloor.audit.reading.index import arguments_of, last_name, names_in, own_nodes, plain_names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
-INCIDENTAL = re.compile(
-    r"seed|render|rank|device|log|num_envs|n_envs|num_processes|num_workers|gamma|visual|video|record|monitor|verbose|"
-    r"worker|index|save|path|dir$|directory|realtime|real_time|async|context|port|reward|norm|clip|stack|skip|gray|size|"
-    r"allow_early|life|capture|run_name|max_episode|time_limit|wrapper|ret$|ob$|writer|env_num|nproc|^idx$|scale|"
-    r"parallel|num_env|^n$|threads|batch|sticky|frame|kwargs|obs|repeat|noop|use_|is_",
-    re.IGNORECASE,
-)
-_SPLIT = re.compile(
-    r"split|^mode$|train|test|eval|valid|held|phase|dataset|partition|tasks?$|levels?$|level_set|fold|distribution",
-    re.IGNORECASE,
-)
+INCIDENTAL = pattern("incidental")
+_SPLIT = pattern("split")
 _FACTORY = re.compile(r"(make|create|build|get|init|load)\w*env|env\w*(fn|factory)", re.IGNORECASE)
 
 
@@ -38,11 +29,11 @@ class PlayedLevels:
     """One set of levels: `full` is the whole distribution, `finite` a range, `option` what a user sets."""
 
     kind: str
-    key: tuple[object, ...]
-    text: str
-    marks: tuple[Mark, ...]
+    key: tuple[object, ...] = ()
+    text: str | None = None
+    marks: tuple[Mark, ...] = ()
     doubts: frozenset[str] = frozenset()
-    constructor: str = ""
+    constructor: str | None = None
     """The constructor call as it is written, for the evidence table."""
 
     @property
@@ -51,28 +42,30 @@ class PlayedLevels:
         return (self.kind, self.key)
 
 
-def level_sets(evaluator: Evaluator, item: Alternative) -> list[PlayedLevels]:
+#: Where no environment was found.
+NOT_MADE = PlayedLevels("unknown")
+
+
+def level_sets(item: Alternative) -> list[PlayedLevels]:
     """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
     environment = item.value
     assert isinstance(environment, v.Environment)
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
     shown = describe(environment.call)
     doubts = item.doubts | environment.frame.doubts
-    counts = _count_alternatives(evaluator, environment)
+    counts = _count_alternatives(environment)
     if counts is None:
-        given = _given_arguments(evaluator, environment)
+        given = _given_arguments(environment)
         if given is None:
             return [PlayedLevels("unknown", (), "not known", (made,), doubts, shown)]
         key: tuple[object, ...] = (environment.name, *sorted(given.items()))
         return [PlayedLevels("none", key, "no levels", (made,), doubts, shown)]
-    start = _start(evaluator, environment)
-    found = []
-    for one in counts:
-        if evaluator.is_unlikely(one):
-            continue
-        kind, levels, text = _classify(one, start)
-        played = PlayedLevels(kind, levels, text, (made, *one.marks), doubts | one.doubts, shown)
-        found.append(played)
+    start = _start(environment)
+    found = [
+        PlayedLevels(*_classify(one, start), (made, *one.marks), doubts | one.doubts, shown)
+        for one in counts
+        if not one.is_unlikely
+    ]
     return list({one.same: one for one in reversed(found)}.values())[::-1]
 
 
@@ -81,22 +74,23 @@ def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...]
     is_option = item.origin == "option"
     named = next((mark.what.split("'")[1] for mark in item.marks if mark.what.startswith("option '")), "")
     if isinstance(value, v.KnownValue) and isinstance(value.value, int) and not isinstance(value.value, bool):
+        named_so = f"option {named} (default {value.value})"
         # A count that is 0 by default is there to be set: which levels the paper's command plays is not in the code.
         if is_option and value.value <= 1:
-            return "option", (named, start), f"option {named} (default {value.value}) from {start}"
+            return "option", (named, start), f"{named_so} from {start}"
         if value.value == 0:
             return "full", (), "full distribution"
-        words = f"option {named} (default {value.value})" if is_option and named else f"{value.value} levels"
+        words = named_so if is_option and named else f"{value.value} levels"
         return "finite", (value.value, start), f"{words} from {start}"
     if is_option:
         return "option", (named, start), f"option {named} from {start}"
     return "unknown", (), "not known"
 
 
-def given_keywords(evaluator: Evaluator, environment: v.Environment) -> tuple[dict[str, v.Binding], bool]:
+def given_keywords(environment: v.Environment) -> tuple[dict[str, v.Binding], bool]:
     """The environment's keywords as far as they can be read, and whether there may be more of them."""
     fact = find_environment(environment.name)
-    given = keyword_bindings(evaluator, environment.call, environment.frame)
+    given = keyword_bindings(environment.call, environment.frame)
     found = {name: binding for name, binding in given if name}
     is_open = len(found) < len(given)
     if fact is None or fact.keywords_in is None:
@@ -104,18 +98,18 @@ def given_keywords(evaluator: Evaluator, environment: v.Environment) -> tuple[di
     mapping = argument(environment.call, fact.keywords_in, fact.keywords_position)
     if mapping is None:
         return {}, is_open
-    values = evaluator.evaluate(mapping, environment.frame)
+    values = environment.frame.evaluate(mapping)
     if len(values) == 1 and isinstance(values[0].value, v.Mapping):
         return dict(values[0].value.items), values[0].value.is_open
     return {}, True
 
 
-def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tuple[Alternative, ...] | None:
+def _count_alternatives(environment: v.Environment) -> tuple[Alternative, ...] | None:
     fact = find_environment(environment.name)
-    keywords, is_open = given_keywords(evaluator, environment)
+    keywords, is_open = given_keywords(environment)
     for name, binding in keywords.items():
         if name == "num_levels" or (fact is None and _LEVEL_COUNT.match(name)):
-            return evaluator.evaluate_binding(binding, name)
+            return binding.evaluate(name)
     if fact is not None:
         named = _identity_binding(environment, keywords)
         shown = describe(named.expression) if named is not None else ""
@@ -123,7 +117,7 @@ def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tup
         mode = keywords.get("distribution_mode")
         fixed = mode is not None and any(
             isinstance(item.value, v.KnownValue) and item.value.value == "exploration"
-            for item in evaluator.evaluate_binding(mode, "distribution_mode")
+            for item in mode.evaluate("distribution_mode")
         )
         if is_levelled and (is_open or fixed):
             return (Alternative(v.Unknown("the level count")),)
@@ -142,7 +136,7 @@ def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tup
     for node in module.order:
         is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
         if is_read and _LEVEL_COUNT.match(node.attr):  # type: ignore[attr-defined]
-            found = evaluator.evaluate(node, evaluator.module_frame(module))
+            found = module.frame.evaluate(node)
             if any(isinstance(item.value, v.KnownValue) or item.origin == "option" for item in found):
                 return found
     return None
@@ -162,9 +156,9 @@ def _identity_binding(environment: v.Environment, keywords: dict[str, v.Binding]
     return None
 
 
-def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[str, object] | None:
+def _given_arguments(environment: v.Environment) -> dict[str, object] | None:
     """What decides which environment is made, by parameter; None when its name is not known."""
-    keywords, is_open = given_keywords(evaluator, environment)
+    keywords, is_open = given_keywords(environment)
     bindings = dict(keywords)
     if environment.info is None:
         binding = _identity_binding(environment, keywords)
@@ -173,11 +167,11 @@ def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[s
         for number, item in enumerate(environment.call.args[1:], start=2):
             bindings[f"argument {number}"] = v.Binding(item, environment.frame)
     else:
-        init = evaluator.classes.method(environment.info, "__init__")
+        init = classes.method(environment.info, "__init__")
         bindings = {}
         if init is not None:
             receiver = Alternative(v.Instance(environment.info, environment.call))
-            frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
+            frame = environment.frame.enter(init, environment.call, receiver)
             bindings = dict(frame.bindings)
     # What the repository's own factory was given may choose the levels through wrappers: make_env(mode="test").
     for frame in environment.frame.chain():
@@ -188,37 +182,35 @@ def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[s
                 if _SPLIT.search(name) and one.expression is not None and name in plain_names_in(frame.scope)
             }
     found: dict[str, object] = {
-        name: _symbol(evaluator, one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
+        name: _symbol(one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
     }
     if is_open:
         found["further keywords"] = ("text", describe(environment.call))
     return found if environment.info is not None or "id" in found else None
 
 
-def _symbol(evaluator: Evaluator, binding: v.Binding, name: str) -> tuple[object, ...]:
+def _symbol(binding: v.Binding, name: str) -> tuple[object, ...]:
     """An argument as far as it can be compared: a value, a setting, or the words in which it is written."""
-    values = evaluator.evaluate_binding(binding, name)
-    live = [item for item in values if not evaluator.is_unlikely(item)] or list(values)
+    values = binding.evaluate(name)
     symbols: set[tuple[object, ...]] = set()
-    for item in live:
+    for item in [one for one in values if not one.is_unlikely] or values:
         value = item.value
+        symbol: tuple[object, ...] = ("unknown", describe(binding.expression))
         if isinstance(value, v.KnownValue):
-            kind = "setting" if item.origin == "option" else "value"
-            symbols.add((kind, repr(value.value)))
+            symbol = ("setting" if item.origin == "option" else "value", repr(value.value))
         elif isinstance(value, v.Namespace | v.Instance | v.Mapping):
-            symbols.add(("object", type(value).__name__))
+            symbol = ("object", type(value).__name__)
         elif isinstance(value, v.Unknown) and (value.is_neutral or re.search(r"[.\[(]", value.text)):
-            symbols.add(("text", value.text))
-        else:
-            symbols.add(("unknown", describe(binding.expression)))
+            symbol = ("text", value.text)
+        symbols.add(symbol)
     return symbols.pop() if len(symbols) == 1 else ("unknown", describe(binding.expression))
 
 
-def _start(evaluator: Evaluator, environment: v.Environment) -> object:
-    binding = given_keywords(evaluator, environment)[0].get("start_level")
+def _start(environment: v.Environment) -> object:
+    binding = given_keywords(environment)[0].get("start_level")
     if binding is None:
         return 0
-    values = evaluator.evaluate_binding(binding, "start_level")
+    values = binding.evaluate("start_level")
     if len(values) == 1 and isinstance(values[0].value, v.KnownValue):
         return values[0].value.value
     return describe(binding.expression)
@@ -246,21 +238,13 @@ def differ(test: PlayedLevels, train: PlayedLevels) -> tuple[bool | None, bool]:
         return None, False
     count, start, train_count, train_start = (int(item) for item in numbers)  # type: ignore[call-overload]
     if 1 in (count, train_count):
-        return (
-            None,
-            False,
-        )  # a single level is what code gives that changes the level itself, episode by episode
+        # A single level is what code gives that changes the level itself, episode by episode.
+        return None, False
     if train_start <= start and start + count <= train_start + train_count:
         return False, True
     if start >= train_start + train_count or start + count <= train_start:
         return True, True
     return None, False
-
-
-def _is_stated(symbol: tuple[object, ...]) -> bool:
-    """Whether an argument is a value, a setting, or an option whose name says that it is the test's."""
-    is_test = symbol[0] == "text" and re.search(r"option '\w*(eval|test|valid)", str(symbol[-1]))
-    return symbol[0] in ("value", "setting") or bool(is_test)
 
 
 def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> tuple[bool | None, bool]:
@@ -279,17 +263,13 @@ def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> t
     stated = all(one[0] == other[0] == "value" for one, other in pairs)
     if splits and len(splits) == len(different) and stated:
         return True, is_certain
-    chosen = [(ours.get(name, ("absent",)), theirs.get(name, ("absent",))) for name in splits]
-    if chosen and all(_is_stated(kind) for pair in chosen for kind in pair):
-        return True, False  # a mode or split that differs, next to arguments that differ too
     if different == ["id"] and stated:
         return True, False  # another environment by name
-    if different == ["id"] and all(
-        one[0] in ("text", "setting", "unknown") for pair in pairs for one in pair
-    ):
-        named = [str(one[-1]) for pair in pairs for one in pair]
-        return (True, False) if sum(bool(_SPLIT.search(one)) for one in named) == 1 else (None, False)
-    return (None, False) if splits else (False, False)
+    # A split, or a name that cannot be read, may choose other levels.
+    is_open = bool(splits) or (
+        different == ["id"] and all(kind[0] != "value" for pair in pairs for kind in pair)
+    )
+    return (None, False) if is_open else (False, False)
 
 
 _KEY = re.compile(r"rng|key|seed|state|^_$|^obs", re.IGNORECASE)
@@ -307,15 +287,12 @@ def chosen_levels(play: Play) -> frozenset[str]:
         for node in own_nodes(frame.scope):
             if not isinstance(node, ast.Call):
                 continue
-            name = (
-                last_name(node.func.args[0])
-                if isinstance(node.func, ast.Call) and node.func.args
-                else last_name(node.func)
-            )
+            inner = node.func.args if isinstance(node.func, ast.Call) else []
+            name = last_name(inner[0] if inner else node.func)
             is_reset = name.startswith("reset") or name in ("set_task", "sample_task", "set_level", "seed")
             if not is_reset or (receiver and receiver not in names_in(node)):
                 continue
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = arguments_of(node)
             chosen = {_written(one, frame) for one in given if not _is_fixed_seed(one, frame)}
             if chosen and frame not in chain[-2:]:
                 chosen = {f"for line {play.site.call.lineno}"}  # for which of several steps is not said

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import LoopFact, find_actor, words
-from gapfloor.audit.interpreter.library import flagged
-from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
+from gapfloor.audit.interpreter.facts import Fact, find_actor, words
+from gapfloor.audit.interpreter.library import by_fact, flagged
+from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.judgement.learning import Role, Updates, decide_role, given_flags
-from gapfloor.audit.judgement.levels import PlayedLevels, chosen_levels, differ, is_draw, level_sets
+from gapfloor.audit.judgement.levels import NOT_MADE, PlayedLevels, chosen_levels, differ, is_draw, level_sets
 from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
@@ -40,9 +40,10 @@ class Judged:
         return any(self.chosen != other.chosen for other in rollouts) or bool(self.chosen and not rollouts)
 
     @property
-    def environments(self) -> list[v.Environment]:
-        """The environments that are played."""
-        return [item.value for item in self.play.environments if isinstance(item.value, v.Environment)]
+    def environments(self) -> set[tuple[int, int]]:
+        """The environments that are played, by the calls that make them."""
+        made = [item.value for item in self.play.environments]
+        return {(id(one.call), id(one.frame)) for one in made if isinstance(one, v.Environment)}
 
 
 class PathFinder:
@@ -59,40 +60,40 @@ class PathFinder:
         self.evaluator.begin_chain()
         fact = play.site.fact
         if fact is None:
-            finding = decide_rule(self.evaluator, self._through_wrappers(play))
+            finding = decide_rule(self._through_wrappers(play))
             role = decide_role(self.updates, play)
         else:
             is_evaluation = fact.kind == "evaluation"
             if self._is_given_nothing(play, fact) and (is_evaluation or fact.kind == "in-loop"):
                 return None
             mark = Mark(play.frame.module.path, play.site.call.lineno, f"{fact.name}: {fact.source}")
-            finding = decide_rule(self.evaluator, self._actions_of_fact(play, fact, mark))
+            finding = decide_rule(self._actions_of_fact(play, fact, mark))
             kind = "evaluation" if is_evaluation else "rollout"
             role = Role(kind, True, score=4 * is_evaluation, is_fresh=is_evaluation, marks=[mark])
-        sets = [level for item in play.environments for level in level_sets(self.evaluator, item)]
+        sets = [level for item in play.environments for level in level_sets(item)]
         return Judged(play, finding, role, sets, chosen_levels(play))
 
-    def _is_given_nothing(self, play: Play, fact: LoopFact) -> bool:
+    def _is_given_nothing(self, play: Play, fact: Fact) -> bool:
         """Finds the environments that are handed to a library's own loop; whether it is None instead."""
         call, frame = play.site.call, play.frame
         given, home = calls.argument(call, fact.environment, fact.position), frame
         if fact.environment_at == "constructor" and isinstance(call.func, ast.Attribute):
-            for item in self.evaluator.evaluate(call.func.value, frame):
+            for item in frame.evaluate(call.func.value):
                 if isinstance(item.value, v.ExternalObject):
                     given = calls.argument(item.value.call, fact.environment, fact.position)
                     home = item.value.frame
-        values = self.evaluator.evaluate(given, home) if given is not None else ()
+        values = home.evaluate(given) if given is not None else ()
         if given is not None:
-            play.environments = [*calls.environments_of(self.evaluator, given, home)]
+            play.environments = [*calls.environments_of(given, home)]
         is_none = [isinstance(item.value, v.KnownValue) and item.value.value is None for item in values]
         return bool(is_none) and all(is_none) and not play.environments
 
-    def _actions_of_fact(self, play: Play, fact: LoopFact, mark: Mark) -> tuple[Alternative, ...]:
+    def _actions_of_fact(self, play: Play, fact: Fact, mark: Mark) -> tuple[Alternative, ...]:
         call, frame = play.site.call, play.frame
         if fact.rule is not None:
             return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)
         given = calls.argument(call, fact.actor, fact.actor_position) if fact.actor else None
-        kinds = [item.value for item in self.evaluator.evaluate(given, frame)] if given is not None else []
+        kinds = [item.value for item in frame.evaluate(given)] if given is not None else []
         named = [one.name for one in kinds if isinstance(one, v.ExternalObject | v.External)]
         named = named or sorted(set(frame.module.imports.values()))
         if fact.name.split(".")[0] in named:
@@ -101,14 +102,11 @@ class PathFinder:
         rules = {one.false or one.rule for one in known if one is not None} - {"unresolved"}
         if fact.flag is not None and fact.true:
             false = fact.false if fact.false != "unresolved" else rules.pop() if len(rules) == 1 else None
-            found = flagged(replace(fact, false=false or "unresolved"), call, frame, mark)
-            return found
+            return flagged(replace(fact, false=false or "unresolved"), call, frame, mark)
         actors = [one for one in known if one is not None]
         if actors and len({(one.rule, one.flag, one.default) for one in actors}) == 1:
-            from gapfloor.audit.interpreter.library import by_fact
-
             value = next((one for one in kinds if isinstance(one, v.ExternalObject)), None)
-            return by_fact(self.evaluator, actors[0], value, call, frame)
+            return by_fact(actors[0], value, call, frame)
         return (Alternative(v.Unknown(f"how {fact.name} acts"), marks=(mark,)),)
 
     def _through_wrappers(self, play: Play) -> tuple[Alternative, ...]:
@@ -120,25 +118,16 @@ class PathFinder:
                 method = info.methods.get("action") or info.methods.get("step")
                 if method is None or not any(is_draw(node) for node in own_nodes(method.node)):
                     continue
-                frame = self.evaluator.bound_frame(
-                    method, None, self.evaluator.module_frame(info.module), Alternative(v.Instance(info))
-                )
+                frame = info.module.frame.enter(method, None, Alternative(v.Instance(info)))
                 mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
-                random = [
-                    item.noting(mark)
-                    for item in self._handed_on(method, frame)
-                    if isinstance(item.value, v.Action | v.Noise)
-                ]
-                if random:
-                    found = (*found, *random)
+                # What its `action` gives back, or its `step` hands to the inner environment.
+                steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
+                handed = [item for one in steps for item in frame.evaluate(one.args[0])]
+                handed = [*frame.returns()] if method.name == "action" else handed
+                found += tuple(
+                    one.noting(mark) for one in handed if isinstance(one.value, v.Action | v.Noise)
+                )
         return found
-
-    def _handed_on(self, method: FunctionInfo, frame: Frame) -> list[Alternative]:
-        """What a wrapper's `action` gives back, or its `step` hands to the inner environment."""
-        if method.name == "action":
-            return [*self.evaluator.returns(frame)]
-        steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
-        return [item for one in steps for item in self.evaluator.evaluate(one.args[0], frame)]
 
     def paths(self, plays: Iterable[Play]) -> tuple[list[EvaluationPath], list[Judged]]:
         """The evaluation paths of a repository, and its training rollouts."""
@@ -153,6 +142,7 @@ class PathFinder:
         for script in dict.fromkeys(item.play.script for item in judged):
             _tell_apart([item for item in judged if item.play.script == script])
         everywhere = [item for item in judged if item.role.kind == "rollout"]
+        elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
         found: list[EvaluationPath] = []
         training: list[Judged] = []
         for script in dict.fromkeys(item.play.script for item in judged):
@@ -161,23 +151,19 @@ class PathFinder:
             train_sets, tests = split_tests(rollouts)
             tested = [item for item, _ in tests]
             training += [item for item in rollouts if item not in tested]
-            for item, level in tests:
-                found.append(self._path(item, level, train_sets, rollouts, in_loop=True))
-            elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
+            found += [self._path(item, one, train_sets, rollouts, in_loop=True) for item, one in tests]
             for item in here:
-                if item.role.kind == "evaluation":
-                    levels: list[PlayedLevels | None] = [*item.sets] or [None]
-                    for one in levels:
-                        path = self._path(
-                            item, one, train_sets or elsewhere, rollouts or everywhere, in_loop=False
-                        )
-                        found.append(replace(path, has_training=bool(rollouts)))
+                for one in item.sets or [NOT_MADE] if item.role.kind == "evaluation" else ():
+                    path = self._path(
+                        item, one, train_sets or elsewhere, rollouts or everywhere, in_loop=False
+                    )
+                    found.append(replace(path, has_training=bool(rollouts)))
         return _merged(found), training
 
     def _path(
         self,
         item: Judged,
-        level: PlayedLevels | None,
+        level: PlayedLevels,
         train_sets: list[PlayedLevels],
         rollouts: list[Judged],
         *,
@@ -196,10 +182,10 @@ class PathFinder:
             base.add("nothing there sums or keeps what episodes return: it may only show the agent")
         doubts = base | finding.doubts
         if finding.candidates and role.doubts:
-            provenance = (
-                "unresolved"  # two guesses at once, what is played for and how it acts, were often wrong
-            )
+            # Two guesses at once, what is played for and how it acts, were often wrong.
+            provenance = "unresolved"
         is_pooled = _is_pooled(play) or role.reloads
+        called = [frame.function for frame in play.frame.chain() if frame.function is not None]
         answers: dict[str, object] = {
             "evaluates_heldout": heldout,
             "rule": None if not finding.is_answered else finding.rule,
@@ -207,7 +193,7 @@ class PathFinder:
             "in_loop": None if is_pooled else in_loop,
         }
         firm = {
-            "evaluates_heldout": is_heldout_proved and not base and not (level.doubts if level else ()),
+            "evaluates_heldout": is_heldout_proved and not base and not level.doubts,
             "rule": not doubts,
             "provenance": not doubts and is_certain,
             "in_loop": not base and role.is_proved and (in_loop or role.is_fresh),
@@ -224,25 +210,18 @@ class PathFinder:
             evaluates_heldout=heldout,
             step=step_mark(play),
             action=describe(play.site.action) if play.site.action is not None else "the library's own",
-            levels=level.text if level is not None else None,
-            training_levels=other.text if other is not None else None,
-            constructor=level.constructor if level is not None else None,
-            training_constructor=other.constructor if other is not None else None,
+            levels=level.text,
+            training_levels=other.text,
+            constructor=level.constructor,
+            training_constructor=other.constructor,
             agent=_agent(play, finding),
-            inert_flags=tuple(
-                dict.fromkeys(
-                    text
-                    for frame in play.frame.chain()
-                    if frame.function is not None
-                    for text in inert_parameters(frame.function)
-                )
-            ),
             candidates=finding.candidates,
             evidence=self._evidence(item, level),
             doubts=tuple(sorted(doubts)),
             grades=grades,
             has_training=bool(rollouts),
-            functions=tuple(one.function.name for one in play.frame.chain() if one.function is not None),
+            functions=tuple(one.name for one in called),
+            inert_flags=tuple(dict.fromkeys(text for one in called for text in inert_parameters(one))),
             is_reached=play.is_reached,
             score=role.score,
             reports=role.reports,
@@ -250,13 +229,13 @@ class PathFinder:
         )
 
     def _heldout(
-        self, item: Judged, level: PlayedLevels | None, train_sets: list[PlayedLevels], rollouts: list[Judged]
-    ) -> tuple[bool | None, bool, PlayedLevels | None]:
+        self, item: Judged, level: PlayedLevels, train_sets: list[PlayedLevels], rollouts: list[Judged]
+    ) -> tuple[bool | None, bool, PlayedLevels]:
         """Whether the levels differ from training's, whether that is proved, and the set it was compared with."""
-        first = train_sets[0] if train_sets else None
+        first = train_sets[0] if train_sets else NOT_MADE
         if item.chooses_unlike(rollouts):
             return None, False, first
-        if level is not None and train_sets:
+        if train_sets:
             answers = [(*differ(level, other), other) for other in train_sets]
             known = [one for one in answers if one[0] is not None]
             said = {answer for answer, _, _ in known}
@@ -269,18 +248,15 @@ class PathFinder:
                 return known[0][0], is_proved, known[0][2]
             if known and item.role.home is None:
                 return None, False, first
-        ours = {(id(one.call), id(one.frame)) for one in item.environments}
         for other in rollouts:
-            if ours and ours & {(id(one.call), id(one.frame)) for one in other.environments}:
-                return False, True, other.sets[0] if other.sets else None
+            if item.environments & other.environments:
+                return False, True, other.sets[0] if other.sets else NOT_MADE
         receiver = item.play.site.receiver
         for other in rollouts:
             theirs = other.play.site.receiver
             is_near = other.play.frame is item.play.frame or isinstance(receiver, ast.Attribute)
-            if receiver is None or theirs is None or not is_near:
-                continue
-            if ast.dump(receiver) == ast.dump(theirs):
-                return False, False, None  # the same object, by its name
+            if receiver and theirs and is_near and ast.dump(receiver) == ast.dump(theirs):
+                return False, False, NOT_MADE  # the same object, by its name
         return None, False, first
 
     def _unflagged(self, item: Judged, rollouts: list[Judged], *, in_loop: bool) -> tuple[str, bool]:
@@ -293,22 +269,20 @@ class PathFinder:
         if sharing:
             # A flag that is given to the acting call says what was meant, also where both its values act alike.
             below = {frame for one in ours for frame in one.frame.chain()} - {*item.play.frame.chain()}
-            if any(given_flags(self.evaluator, frame) for frame in below):
+            if any(given_flags(frame) for frame in below):
                 return "explicit-call-site", False
             return "training-rollout", len(sharing) == len(rollouts)
         if ours and all(one.frame.function is item.play.frame.function for one in ours):
             return "explicit-call-site", True
-        known = [other for other in rollouts if other.finding.is_answered]
-        if all(other.finding.rule != item.finding.rule for other in known) and (
-            known or item.finding.rule == "argmax"
-        ):
+        known = [other.finding.rule for other in rollouts if other.finding.is_answered]
+        if item.finding.rule not in known and (known or item.finding.rule == "argmax"):
             return (
                 "explicit-call-site",
                 False,
             )  # the evaluation acts otherwise than training does, or would do
         return "unresolved", False
 
-    def _evidence(self, item: Judged, level: PlayedLevels | None) -> tuple[Mark, ...]:
+    def _evidence(self, item: Judged, level: PlayedLevels) -> tuple[Mark, ...]:
         play = item.play
         marks: list[Mark] = []
         for frame in play.frame.chain():
@@ -318,25 +292,16 @@ class PathFinder:
                 line = getattr(frame.call, "lineno", 0)
                 marks.append(Mark(frame.caller.module.path, line, f"calls {name}"))
         marks += item.role.marks
-        marks += level.marks if level is not None else ()
-        marks.append(step_mark(play))
-        marks += item.finding.marks
+        marks += (*level.marks, step_mark(play), *item.finding.marks)
         return tuple(dict.fromkeys(mark for mark in marks if mark.line > 0))
 
     def describe_training(self, training: list[Judged]) -> list[TrainingRollout]:
         """The training rollouts, for the reader who wants to see what the tests were compared with."""
         found: dict[tuple[object, ...], TrainingRollout] = {}
         for item in training:
-            levels: list[PlayedLevels | None] = [*item.sets] or [None]
-            for level in levels:
-                row = TrainingRollout(
-                    item.play.script,
-                    item.finding.rule,
-                    level.text if level is not None else None,
-                    level.constructor if level is not None else None,
-                    self._evidence(item, level),
-                )
-                found.setdefault((row.script, row.rule, row.levels, row.constructor), row)
+            for level in item.sets or [NOT_MADE]:
+                key = (item.play.script, item.finding.rule, level.text, level.constructor)
+                found.setdefault(key, TrainingRollout(*key, self._evidence(item, level)))
         return list(found.values())
 
 
@@ -403,26 +368,16 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     flags = [one for one in named if one.arg in words("rule_flags")]
     read = plain_names_in(function.node) if flags else frozenset()
-    return [
-        f"{function.name}({one.arg}) at {function.module.path}:{one.lineno}"
-        for one in flags
-        if one.arg not in read
-    ]
+    where = f"{function.name}({{}}) at {function.module.path}:{{}}"
+    return [where.format(one.arg, one.lineno) for one in flags if one.arg not in read]
 
 
 def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
     """One path where several chains of calls say the same; the best grade of each field counts."""
     found: dict[tuple[object, ...], EvaluationPath] = {}
     for path in paths:
-        key = (
-            path.script,
-            path.rule,
-            path.provenance,
-            path.in_loop,
-            path.levels,
-            path.evaluates_heldout,
-            path.step,
-        )
+        answers = (path.rule, path.provenance, path.in_loop, path.evaluates_heldout)
+        key = (path.script, path.step, path.levels, answers)
         older = found.get(key)
         if older is None:
             found[key] = path

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gapfloor.audit.interpreter.facts import pattern
 from gapfloor.audit.interpreter.values import Mark
 
 FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
@@ -24,18 +25,10 @@ COLUMNS = {
     "evidence": "evidence",
     "is_demonstration": "demonstration", "is_reached": "reached by a script",
 }  # fmt: skip
-_DEMO = re.compile(
-    r"visual|render|gif|video|demo|watch|record|debug|viewer|plot|figure|saliency|interactive|random_agent|"
-    r"profil|speed|timing|benchmark_env|check_env|human|keyboard",
-    re.IGNORECASE,
-)
-_DEMO_SCRIPT = re.compile(
-    r"(^|_)play($|_)|enjoy|example|tutorial|(^|_)show|collect|save_|traj", re.IGNORECASE
-)
+_DEMO = pattern("demo")
+_DEMO_SCRIPT = pattern("demo_script")
 _IGNORE = re.compile(r"#\s*gapfloor:\s*ignore\b")
-VALUE_BASED = re.compile(
-    r"(^|[^a-z])(dqn|qrdqn|ddqn|rainbow|iqn|fqf|c51|apex|r2d2)|[a-z]dqn|Rainbow|DQN", re.IGNORECASE
-)
+VALUE_BASED = pattern("value_based")
 _PRIMITIVES = ("sampling primitive", "argmax primitive", "random action", "the network's answer", "noisy")
 _DECIDERS = {
     "explicit-call-site": " passed at the call",

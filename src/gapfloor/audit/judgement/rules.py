@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
-from gapfloor.audit.reading.index import names_in, own_nodes, plain_names_in
+from gapfloor.audit.reading.index import names_in, plain_names_in
 
 PROVENANCE = {
     "argument": "explicit-call-site",
@@ -61,10 +60,10 @@ class _Judged:
     random_guards: tuple[v.Guard, ...]
 
 
-def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
+def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     """The rule by which an action was chosen, from what the action can be."""
-    flat = _flat(evaluator, alternatives, 3)
-    judged = [_judge(evaluator, item) for item in flat]
+    flat = _flat(alternatives, 3)
+    judged = [_judge(item) for item in flat]
     live = [item for item in judged if item.is_live and not _is_nothing(item.item)]
     chosen = [item for item in live if item.rule is not None]
     unknown = [item for item in live if item.rule is None]
@@ -75,7 +74,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
         if not unknown and not is_guess and any(_is_fixed(item) for item in flat):
             return RuleFinding("constant", "n/a")
         return RuleFinding("unresolved", "unresolved", _marks(live), _names([*live, *judged]))
-    frozen = [(item, _zero_temperature(evaluator, item.item)) for item in chosen]
+    frozen = [(item, _zero_temperature(item.item)) for item in chosen]
     if any(zero is not None for _, zero in frozen):
         return _cold(frozen, unknown)
     chosen, is_narrowed = _without_side_results(chosen)
@@ -105,25 +104,27 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
         causes = [f"{text} cannot be read" for text in texts]
         base = replace(base, doubts=doubts | set(causes[:3]), candidates=_names([*chosen, *unknown]))
     if "random" in rules and len(rules) > 1:
-        return _with_exploration(evaluator, chosen, rules - {"random"}, base)
+        return _with_exploration(chosen, rules - {"random"}, base)
     if len(rules) > 1:
-        return _several(evaluator, chosen, base)
+        # Where only an unknown setting chooses between them, the setting is named.
+        said = [guard.frame.truth(guard.test) for item in chosen for guard in item.item.guards]
+        marks = dict.fromkeys(
+            mark for known, used in said if known is None for one in used for mark in one.marks
+        )
+        return replace(base, marks=(*base.marks, *marks), candidates=_names(chosen))
     rule = rules.pop()
     assert rule is not None
     if rule in ("noisy", "unresolved"):
         return replace(base, candidates=_names(live))
     rivals = [item for item in judged if not item.is_live and item.rule not in (None, rule)]
-    rivals = rivals or [
-        item for item in judged if not item.is_live and item.rule is None and not _is_nothing(item.item)
-    ]
+    refused = [item for item in judged if not item.is_live and item.rule is None]
+    rivals = rivals or [item for item in refused if not _is_nothing(item.item)]
     provenance, lines, more = _provenance(rivals)
     if rule == "epsilon-greedy":
         provenance = "unresolved"  # a library draws; where its epsilon comes from was not followed
     if provenance == "config-option" and all(item.rule is None for item in rivals):
-        provenance, lines = (
-            "unflagged",
-            (),
-        )  # a setting that chooses between agents says nothing about their rule
+        # A setting that chooses between agents says nothing about their rule.
+        provenance, lines = "unflagged", ()
     return replace(
         base, rule=rule, provenance=provenance, marks=(*base.marks, *lines), doubts=base.doubts | more
     )
@@ -162,28 +163,16 @@ def _cause(value: v.Value) -> str:
     return f"{value.name}()" if isinstance(value, v.ExternalObject | v.External) else ""
 
 
-def _several(evaluator: Evaluator, chosen: list[_Judged], base: RuleFinding) -> RuleFinding:
-    """Alternatives that disagree: where only an unknown setting chooses between them, the setting is named."""
-    marks = []
-    for item in chosen:
-        for guard in item.item.guards:
-            known, used = evaluator.truth(guard.test, guard.frame)
-            if known is None:
-                marks += [mark for one in used for mark in one.marks]
-    return replace(base, marks=(*base.marks, *dict.fromkeys(marks)), candidates=_names(chosen))
-
-
-def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:
+def _flat(alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:
     """Actions out of the lists and mappings in which they are handed to an environment."""
     found: list[Alternative] = []
     for item in alternatives:
-        inner: list[Alternative] = []
-        if depth and (
-            (isinstance(item.value, v.Sequence) and item.value.elements)
-            or (isinstance(item.value, v.Mapping) and item.value.items)
-        ):
-            inner = _flat(evaluator, operators.elements(evaluator, (item,)), depth - 1)
-        found.extend([one.noting(*item.marks) for one in inner] if inner else [item])
+        held = item.value
+        is_full = bool(
+            held.elements if isinstance(held, v.Sequence) else isinstance(held, v.Mapping) and held.items
+        )
+        inner = _flat(operators.elements((item,)), depth - 1) if depth and is_full else []
+        found.extend([one.noting(*item.marks) for one in inner] or [item])
     return found
 
 
@@ -201,27 +190,17 @@ def _is_fixed(item: Alternative) -> bool:
     return isinstance(value, v.Computed) or (isinstance(value, v.KnownValue) and value.value is not None)
 
 
-def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
+def _judge(item: Alternative) -> _Judged:
     value = item.value
     rule = value.rule if isinstance(value, v.Action) else None
     if isinstance(value, v.Computed) and value.is_observed:
         rule = "argmax"  # what a network computes without a draw is its one answer
-    is_live, is_open = True, False
-    refusals: list[tuple[int, tuple[Alternative, ...]]] = []
-    random_guards: list[v.Guard] = []
-    for guard in item.guards:
-        known, used = evaluator.truth(guard.test, guard.frame)
-        if known is not None and known != guard.holds:
-            is_live = False
-            refusals.append((guard.frame.depth, tuple(used)))
-        elif known is None and operators.is_random(evaluator, guard.test, guard.frame):
-            random_guards.append(guard)
-        elif known is None:
-            is_open = True
-    refusals.sort(key=lambda one: one[0])
-    deepest = refusals[-1][0] if refusals else 0
-    said = tuple(used for _, used in refusals)
-    return _Judged(item, rule, is_live, is_open, said, deepest, tuple(random_guards))
+    refused = sorted((one for one in item.guards if one.is_unlikely), key=lambda one: one.frame.depth)
+    undecided = [one for one in item.guards if one.frame.truth(one.test)[0] is None]
+    drawn = tuple(one for one in undecided if operators.is_random(one.test, one.frame))
+    refusals = tuple(tuple(one.frame.truth(one.test)[1]) for one in refused)
+    depth = refused[-1].frame.depth if refused else 0
+    return _Judged(item, rule, not refused, len(drawn) < len(undecided), refusals, depth, drawn)
 
 
 def _provenance(rivals: list[_Judged]) -> tuple[str, tuple[Mark, ...], frozenset[str]]:
@@ -250,45 +229,33 @@ def _provenance(rivals: list[_Judged]) -> tuple[str, tuple[Mark, ...], frozenset
     return "unresolved", lines, frozenset(doubts)
 
 
-def _with_exploration(
-    evaluator: Evaluator, chosen: list[_Judged], others: set[str | None], base: RuleFinding
-) -> RuleFinding:
+def _with_exploration(chosen: list[_Judged], others: set[str | None], base: RuleFinding) -> RuleFinding:
     guards = [guard for item in chosen for guard in item.random_guards]
     if not guards or len(others) != 1:
         return replace(base, candidates=_names(chosen))
     rule = {"argmax": "epsilon-greedy", "sampled": "mixed"}.get(str(next(iter(others))), "unresolved")
-    provenance, marks, is_known = _threshold(evaluator, guards[0])
+    provenance, marks, is_known = _threshold(guards[0])
     if not is_known and provenance == "config-option":
         return replace(base, marks=(*base.marks, *marks), candidates=_names(chosen))
     doubts = base.doubts if is_known else base.doubts | {"the probability of a random action cannot be read"}
     return replace(base, rule=rule, provenance=provenance, marks=(*base.marks, *marks), doubts=doubts)
 
 
-def _threshold(evaluator: Evaluator, guard: v.Guard) -> tuple[str, tuple[Mark, ...], bool]:
+def _threshold(guard: v.Guard) -> tuple[str, tuple[Mark, ...], bool]:
     """Where epsilon comes from."""
     for node in ast.walk(guard.test):
         if isinstance(node, ast.Compare):
             mark = Mark(guard.frame.module.path, node.lineno, f"random action when {describe(node)}")
             for side in (node.left, *node.comparators):
-                for item in evaluator.evaluate(side, guard.frame):
+                for item in guard.frame.evaluate(side):
                     if item.origin in PROVENANCE:
                         is_known = isinstance(item.value, v.KnownValue) and not item.doubts
                         return PROVENANCE[item.origin], (mark, *item.marks), is_known
             return "unresolved", (mark,), False
-    call = guard.test if isinstance(guard.test, ast.Call) else None
-    # `if self.is_random(evaluate=True)`: the comparison is in what is called.
-    for item in evaluator.evaluate(call.func, guard.frame) if call is not None else ():
-        value = item.value
-        if isinstance(value, v.Callable):
-            inner = evaluator.bound_frame(value.function, call, guard.frame, value.receiver, value.parent)
-            for node in own_nodes(inner.scope):
-                is_open = not evaluator.never_runs(node, inner)
-                if isinstance(node, ast.Compare) and is_open and operators.is_random(evaluator, node, inner):
-                    return _threshold(evaluator, v.Guard(node, True, inner))
     return "unresolved", (), False
 
 
-def _zero_temperature(evaluator: Evaluator, item: Alternative) -> Alternative | None:
+def _zero_temperature(item: Alternative) -> Alternative | None:
     """The temperature of zero, or one that cannot be read, that a call on the way to the draw is given."""
     value = item.value
     if not isinstance(value, v.Action) or value.rule != "sampled":
@@ -299,7 +266,7 @@ def _zero_temperature(evaluator: Evaluator, item: Alternative) -> Alternative | 
                 continue
             if name not in plain_names_in(frame.scope):
                 continue  # accepted and never read
-            for one in evaluator.evaluate_binding(binding, name):
+            for one in binding.evaluate(name):
                 number = one.value.value if isinstance(one.value, v.KnownValue) else None
                 is_unread = isinstance(one.value, v.Unknown) and not binding.is_default
                 if is_unread or (isinstance(number, int | float) and number == 0):
@@ -329,20 +296,17 @@ def _marks(items: list[_Judged]) -> tuple[Mark, ...]:
         found.extend(item.item.marks)
         value = item.item.value
         if isinstance(value, v.Action | v.Computed) and item.rule is not None:
-            line = getattr(value.node, "lineno", 0)
-            words = (
-                "the network's answer" if isinstance(value, v.Computed) else _WORDS.get(item.rule, item.rule)
-            )
-            found.append(Mark(value.frame.module.path, line, words))
+            rule = _WORDS.get(item.rule, item.rule)
+            words = "the network's answer" if isinstance(value, v.Computed) else rule
+            found.append(Mark(value.frame.module.path, getattr(value.node, "lineno", 0), words))
     return tuple(dict.fromkeys(found))
 
 
 def _text(item: Alternative) -> str:
     value = item.value
-    if isinstance(value, v.Action):
-        return f"{value.rule} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
-    if isinstance(value, v.Computed) and value.is_observed:
-        return f"a network's answer at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
+    if isinstance(value, v.Action) or (isinstance(value, v.Computed) and value.is_observed):
+        words = value.rule if isinstance(value, v.Action) else "a network's answer"
+        return f"{words} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
     if isinstance(value, v.Unknown):
         return f"not known: {value.text[:60]}"
     return f"not known: {value.name[:60]}()" if isinstance(value, v.ExternalObject) else ""

@@ -8,15 +8,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import calls, classes
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
+from gapfloor.audit.interpreter.facts import Fact, facts, find_loops, pattern
+from gapfloor.audit.interpreter.reaching_definitions import never_runs
 from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import (
     ClassInfo,
     FunctionInfo,
     ModuleInfo,
+    arguments_of,
     kept_on_node,
     last_name,
     names_in,
@@ -26,11 +28,7 @@ from gapfloor.audit.reading.index import (
 MOST_CHAINS = 40
 MOST_EXPANSIONS = 300
 DEEPEST_CHAIN = 9
-_NOT_AN_ENVIRONMENT = re.compile(
-    r"optim|sched|scaler|profil|prof$|bar$|physics|sim$|^sim_|solver|logger|writer|timer|opt$|^opt_|lr_|model$|"
-    r"policy|agent|learner|net$|network|^super$|^ts$|buffer|counter|progress|^plt$|^viewer",
-    re.IGNORECASE,
-)
+_NOT_AN_ENVIRONMENT = pattern("not_an_environment")
 _ENVIRONMENT_NAME = re.compile(r"env|game|world|task|maze|^e$|simulator|arena", re.IGNORECASE)
 _TEST_LIBRARIES = frozenset({"absl.testing.absltest", "unittest", "unittest.TestCase", "pytest"})
 _VENDORED = re.compile(r"(^|/)(third_?party|vendor|site-packages|node_modules|external|submodules)/")
@@ -45,7 +43,7 @@ class Site:
     call: ast.Call
     receiver: ast.expr | None
     action: ast.expr | None
-    fact: LoopFact | None = None
+    fact: Fact | None = None
 
 
 @dataclass(eq=False)
@@ -107,7 +105,7 @@ class SiteFinder:
             name = last_name(call.func.value)
         self._places[name].append(_Place(module, function, call))
         known = self.evaluator.index.functions_by_name
-        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        for given in arguments_of(call):
             for one in given.elts if isinstance(given, ast.List | ast.Tuple) else [given]:
                 if isinstance(one, ast.Name | ast.Attribute) and last_name(one) in known:
                     self._places[last_name(one)].append(_Place(module, function, call, one))
@@ -116,7 +114,7 @@ class SiteFinder:
 
     def sites(self) -> list[Site]:
         """Every site of the repository, in the order of files and lines."""
-        tails = {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
+        tails = {fact.name.rsplit(".", 1)[-1] for fact in facts("loops")}
         found: list[Site] = []
         for module in self._modules:
             for node in module.order:
@@ -128,7 +126,7 @@ class SiteFinder:
         function = _function_of(module, call)
         owner = function.owner if function is not None else None
         # What an environment's own methods step is an inner environment.
-        is_inside = owner is not None and self.evaluator.classes.is_a(owner, "environment")
+        is_inside = owner is not None and classes.is_a(owner, "environment")
         name = last_name(call.func)
         mapped = call.func.args[0] if isinstance(call.func, ast.Call) and call.func.args else None
         if isinstance(mapped, ast.Attribute) and mapped.attr in ("step", "step_env"):
@@ -144,8 +142,8 @@ class SiteFinder:
                 is_step = isinstance(kind, ast.Constant) and kind.value == "step"
                 yield from [Site(module, function, call, None, first.elts[1])] if is_step else []
         if name in tails:
-            home = unbound(self.evaluator, function) if function else self.evaluator.module_frame(module)
-            for item in self.evaluator.evaluate(call.func, home):
+            home = unbound(self.evaluator, function) if function else module.frame
+            for item in home.evaluate(call.func):
                 for fact in find_loops(item.value.name) if isinstance(item.value, v.External) else ():
                     yield Site(module, function, call, None, None, fact)
 
@@ -224,60 +222,58 @@ class SiteFinder:
         module = chain[0][0].module if chain else site.module
         if self.only is not None and self.only not in (module.path, site.module.path):
             return
-        root = unbound(evaluator, first) if first is not None else evaluator.module_frame(module)
+        root = unbound(evaluator, first) if first is not None else module.frame
         frames = [root]
         for place, target in chain:
             entered = [one for frame in frames for one in self._enter_call(place, target, frame)]
             if not entered:
                 return
             frames = entered[:4]
+        # A framework calls what is decorated: sacred, hydra, click.
+        is_reached = first is None or module.is_script or bool(getattr(first.node, "decorator_list", ()))
         for frame in frames:
-            if evaluator.never_runs(site.call, frame):
+            if never_runs(frame, site.call):
                 continue
-            play = self._at(site, frame, module.path, _is_reached(module, first, chain))
+            play = self._at(site, frame, module.path, is_reached)
             if play is not None:
                 yield play
 
     def _enter_call(self, place: _Place, target: FunctionInfo, frame: Frame) -> list[Frame]:
         """The frames of `target` that a call enters; none if it surely means something else."""
-        evaluator = self.evaluator
-        if evaluator.never_runs(place.call, frame):
+        if never_runs(frame, place.call):
             return []
         node = place.handed if place.handed is not None else place.call.func
         if isinstance(node, ast.Attribute) and node.attr == "remote":
             node = node.value
         found: list[Frame] = []
         is_open = False
+        call = _handed_call(place.call) if place.handed is not None else place.call
         parent = frame if target.outer is not None and target.outer is frame.function else None
-        for item in evaluator.evaluate(node, frame):
+        for item in frame.evaluate(node):
             value = item.value
             made: Frame | None = None
-            call = _handed_call(place.call) if place.handed is not None else place.call
             if isinstance(value, v.Callable) and value.function is target:
-                made = evaluator.bound_frame(target, call, frame, value.receiver, value.parent, value.preset)
+                made = frame.enter(target, call, value.receiver, value.parent, value.preset)
             elif isinstance(value, v.Class) and place.handed is None and target.name == "__init__":
-                for one in evaluator.evaluate(place.call, frame):
-                    if isinstance(one.value, v.Instance) and one.value.init is not None:
-                        made = one.value.init if one.value.init.function is target else made
+                objects = [
+                    one.value for one in frame.evaluate(place.call) if isinstance(one.value, v.Instance)
+                ]
+                inits = [one.init for one in objects if one.init is not None and one.init.function is target]
+                made = inits[-1] if inits else None
             elif isinstance(value, v.Callable) and value.function.owner and target.owner:
                 # A base class's method, entered for an object that is not known exactly.
                 known = value.receiver.value if value.receiver is not None else None
                 is_made = isinstance(known, v.Instance) and known.made_at is not None
-                is_open = is_open or (
-                    value.function.owner in evaluator.classes.own(target.owner) and not is_made
-                )
-            elif isinstance(value, v.Unknown):
-                is_open = True
+                is_open |= value.function.owner in classes.own(target.owner) and not is_made
+            is_open |= isinstance(value, v.Unknown)
             if made is not None:
-                made.doubts = frame.doubts | item.doubts
-                made.found_by = item.marks
+                made.doubts, made.found_by = frame.doubts | item.doubts, item.marks
                 made.is_handed = place.handed is not None
                 found.append(made)
         if found or not is_open:
             return found
         receiver = Alternative(v.Instance(target.owner)) if target.owner is not None else None
-        call = _handed_call(place.call) if place.handed is not None else place.call
-        made = evaluator.bound_frame(target, call, frame, receiver, parent)
+        made = frame.enter(target, call, receiver, parent)
         shown = target.owner.name + "." if target.owner is not None else ""
         where = f"{place.module.path}:{place.call.lineno}"
         made.doubts = frame.doubts | {f"the call at {where} is taken for {shown}{target.name} by its name"}
@@ -285,15 +281,14 @@ class SiteFinder:
         return [made]
 
     def _at(self, site: Site, frame: Frame, script: str, is_reached: bool) -> Play | None:
-        evaluator = self.evaluator
         if site.fact is not None:
             return Play(site, frame, [], (), script, is_reached, frame.doubts)
         environments: list[Alternative] = []
         doubts = frame.doubts
         if site.receiver is not None:
-            receivers = evaluator.evaluate(site.receiver, frame)
+            receivers = frame.evaluate(site.receiver)
             environments = [item for item in receivers if isinstance(item.value, v.Environment)]
-            likely = [item for item in environments if not evaluator.is_unlikely(item)]
+            likely = [item for item in environments if not item.is_unlikely]
             environments = likely or environments
             if not environments:
                 others = [item for item in receivers if not isinstance(item.value, v.Unknown)]
@@ -306,7 +301,7 @@ class SiteFinder:
         assert site.action is not None
         if _is_passed_on(site.action, frame, is_known=bool(environments)):
             return None  # a worker or a wrapper passes on what somebody else has chosen
-        actions = evaluator.evaluate(site.action, frame)
+        actions = frame.evaluate(site.action)
         return Play(site, frame, environments, actions, script, is_reached, doubts)
 
 
@@ -326,11 +321,11 @@ def _may_be_environment(
 def unbound(evaluator: Evaluator, function: FunctionInfo) -> Frame:
     """A frame for a function that nothing is known to call: parameters at their defaults or not known."""
     receiver = Alternative(v.Instance(function.owner)) if function.owner is not None else None
-    home = evaluator.module_frame(function.module)
+    home = function.module.frame
     parent = unbound(evaluator, function.outer) if function.outer is not None else None
     frame = home.children.get((0, id(function), -1, 0))
     if frame is None:
-        frame = calls.bind(evaluator, function, None, home, receiver, parent)
+        frame = calls.bind(function, None, home, receiver, parent)
         frame.caller, frame.depth = None, 0
         home.children[(0, id(function), -1, 0)] = frame
     return frame
@@ -367,15 +362,6 @@ def _function_of(module: ModuleInfo, node: ast.AST) -> FunctionInfo | None:
     while isinstance(scope, ast.ClassDef):
         scope = module.scope_of(scope)
     return module.functions.get(scope)
-
-
-def _is_reached(
-    module: ModuleInfo, first: FunctionInfo | None, chain: list[tuple[_Place, FunctionInfo]]
-) -> bool:
-    if first is None or module.is_script:
-        return True
-    # A framework calls what is decorated: sacred, hydra, click.
-    return not isinstance(first.node, ast.Lambda) and bool(first.node.decorator_list)
 
 
 def _action_argument(call: ast.Call) -> ast.expr:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gapfloor.audit.interpreter.facts import pattern
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.learning import EVALUATING
 from gapfloor.audit.judgement.paths import Judged
@@ -70,13 +71,8 @@ def decide_verdict(
     )
     if levels["evaluates_heldout"] == "likely" and is_unsure:
         values["evaluates_heldout"], levels["evaluates_heldout"] = None, "open"
-    return AuditVerdict(
-        values["evaluates_heldout"],
-        values["rule"] or "unresolved",
-        values["provenance"] or "unresolved",
-        values["in_loop"],
-        levels,
-    )
+    rule, provenance = values["rule"] or "unresolved", values["provenance"] or "unresolved"
+    return AuditVerdict(values["evaluates_heldout"], rule, provenance, values["in_loop"], levels)
 
 
 def _without_evaluation(
@@ -89,15 +85,11 @@ def _without_evaluation(
     is_seen = all(item.role.is_proved and (item.environments or item.play.site.fact) for item in training)
     if not training or hints or not is_complete or not is_seen:
         return OPEN
-    is_agreed = len(found) == 1
     answered = found - {"unresolved"}
-    rule = answered.pop() if len(answered) == 1 else "unresolved"
-    is_proved = is_agreed and not any(item.finding.doubts or item.play.doubts for item in rules)
-    level = "proved" if is_proved else "likely"
-    levels = {"evaluates_heldout": level, "rule": level, "provenance": level, "in_loop": level}
-    if rule == "unresolved":
-        levels["rule"] = "open"
-    return AuditVerdict(False, rule, "n/a", None, levels)
+    rule = next(iter(answered)) if len(answered) == 1 else "unresolved"
+    is_proved = len(found) == 1 and not any(item.finding.doubts or item.play.doubts for item in rules)
+    levels = dict.fromkeys(FIELDS, "proved" if is_proved else "likely")
+    return AuditVerdict(False, rule, "n/a", None, levels | ({"rule": "open"} if rule == "unresolved" else {}))
 
 
 def _agreed(paths: Sequence[EvaluationPath], name: str) -> tuple[Any, str]:
@@ -140,28 +132,16 @@ def _speaks_for_policy(path: EvaluationPath) -> bool:
     return path.agent == "policy-gradient" or (path.agent is None and path.rule != "unresolved")
 
 
-_LEVELS = re.compile(
-    r"num_levels|start_level|held_?out|unseen|generali[sz]|(train|test|eval|valid)\w*_(levels?|tasks?|seeds|maps?|mazes?|"
-    r"worlds?|mode|split|scenes?|goals?|variants?|domain|env_?names?|env_?ids?|envs_list)|^split$|_ood|ood_|meta_?(train|test)|"
-    r"num_(train|test|eval)_|n_(train|test|eval)_tasks|(test|eval)_env_?(name|id)|curriculum|level_sampler",
-    re.IGNORECASE,
-)
+_LEVELS = pattern("levels")
 
 
 def speaks_of_levels(index: Index) -> bool:
     """Whether anything in the code separates levels, tasks or splits by a name."""
-    for module in index.modules.values():
-        for node in module.order:
-            name = (
-                node.id if isinstance(node, ast.Name)
-                else node.attr if isinstance(node, ast.Attribute)
-                else node.arg if isinstance(node, ast.arg | ast.keyword)
-                else str(node.value)[:40] if isinstance(node, ast.Constant) and isinstance(node.value, str)
-                else ""
-            )  # fmt: skip
-            if name and _LEVELS.search(name):
-                return True
-    return False
+    nodes = (node for module in index.modules.values() for node in module.order)
+    names = (getattr(one, "id", None) or getattr(one, "attr", None) or getattr(one, "arg", None)
+             or str(getattr(one, "value", ""))[:40] for one in nodes
+             if isinstance(one, ast.Name | ast.Attribute | ast.arg | ast.keyword | ast.Constant))  # fmt: skip
+    return any(map(_LEVELS.search, names))
 
 
 def without_levels(verdict: AuditVerdict, paths: Sequence[EvaluationPath]) -> AuditVerdict:

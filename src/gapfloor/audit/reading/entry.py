@@ -55,9 +55,8 @@ def parse_entry(command: str) -> Entry:
             # `--name value`, unless an option or a setting follows: then it is a switch.
             is_switch = not equals and re.match(r"--|[\w.]+=", following)
             name = name.lstrip("-+~")
-            given[name] = given[name.rsplit(".", 1)[-1]] = (
-                True if is_switch else _value(value if equals else following)
-            )
+            read = True if is_switch else _value(value if equals else following)
+            given[name] = given[name.rsplit(".", 1)[-1]] = read
     return Entry(script=script, given=given, files=tuple(files))
 
 
@@ -81,15 +80,14 @@ def _value(text: str) -> Any:
 
 def find_script(entry: Entry, paths: list[str]) -> str:
     """The file of a repository that an entry starts."""
-    wanted = (
-        entry.script if entry.script.endswith((".py", ".ipynb")) else entry.script.replace(".", "/") + ".py"
-    )
-    wanted = wanted.removeprefix("./")
-    fitting = [path for path in paths if path == wanted] or [
+    is_path = entry.script.endswith((".py", ".ipynb"))
+    wanted = (entry.script if is_path else entry.script.replace(".", "/") + ".py").removeprefix("./")
+    main = wanted.removesuffix(".py") + "/__main__.py"
+    fitting = [path for path in paths if path == wanted]
+    fitting = fitting or [
         path for path in paths if path.endswith("/" + wanted) or wanted.endswith("/" + path)
     ]
-    module_main = wanted.removesuffix(".py") + "/__main__.py"
-    fitting = fitting or [path for path in paths if path == module_main or path.endswith("/" + module_main)]
+    fitting = fitting or [path for path in paths if path == main or path.endswith("/" + main)]
     if not fitting:
         raise UsageError(
             f"--entry names the script '{entry.script}', which is not in the scanned files. Check the path."

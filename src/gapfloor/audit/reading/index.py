@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.parsing import child_nodes, parse_source
 from gapfloor.audit.reading.sources import SourceFile, Sources, Unread, may_play
+
+if TYPE_CHECKING:
+    from gapfloor.audit.interpreter.values import Frame
 
 #: Characters of code that are parsed; a syntax tree takes about forty times as many bytes.
 MOST_CODE = 5_000_000
@@ -57,6 +60,8 @@ class ClassInfo:
     module: ModuleInfo
     outer: FunctionInfo | None = None
     methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    known: dict[str, Any] = field(default_factory=dict)
+    """Its bases and kinds, found by `classes`."""
 
     @property
     def name(self) -> str:
@@ -70,6 +75,8 @@ class ModuleInfo:
 
     path: str
     tree: ast.Module
+    frame: Frame = field(init=False)
+    """The frame of its own body, given by the evaluator."""
     imports: dict[str, str] = field(default_factory=dict)
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     order: dict[ast.AST, int] = field(default_factory=dict)
@@ -139,11 +146,8 @@ class Index:
     def find_module(self, dotted: str, importer: ModuleInfo | None = None) -> ModuleInfo | None:
         """The module that `dotted` means in the file `importer`, or None (not in the repository, or several)."""
         key = (dotted, importer.folder if importer is not None else None)
-        if key not in self._found:
-            self._found[key] = self._find_module(dotted, importer)
-        return self._found[key]
-
-    def _find_module(self, dotted: str, importer: ModuleInfo | None) -> ModuleInfo | None:
+        if key in self._found:
+            return self._found[key]
         tail = dotted.rsplit(".", 1)[-1]
         fitting: dict[tuple[int, int], list[ModuleInfo]] = defaultdict(list)
         for module in self.by_tail.get(tail, ()):
@@ -153,10 +157,9 @@ class Index:
             rank = self._rank_root(root, dotted.split(".", 1)[0], importer)
             if rank is not None:
                 fitting[rank].append(module)
-        if not fitting:
-            return None
-        best = fitting[min(fitting)]
-        return best[0] if len(best) == 1 else None
+        best = fitting[min(fitting)] if fitting else []
+        self._found[key] = best[0] if len(best) == 1 else None
+        return self._found[key]
 
     def _rank_root(self, root: str, top: str, importer: ModuleInfo | None) -> tuple[int, int] | None:
         """How likely `root` is on the import path of a file; smaller is likelier, None is not at all."""
@@ -222,6 +225,11 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by position and by keyword."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
 def dotted_name(node: ast.AST) -> str:
     """`a.b.c` for a plain dotted expression, else an empty string."""
     parts: list[str] = []
@@ -266,23 +274,19 @@ def kept_on_node(function: Callable[[Node], Said]) -> Callable[[Node], Said]:
 @kept_on_node
 def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes of a scope in the order of the text, without the bodies of functions and classes inside it."""
-    return tuple(_walk_own(scope))
+    found: list[ast.AST] = []
+    stack = child_nodes(scope)[::-1]
+    while stack:
+        found.append(stack.pop())
+        if not isinstance(found[-1], ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            stack.extend(reversed(child_nodes(found[-1])))
+    return tuple(found)
 
 
 @kept_on_node
 def plain_names_in(node: ast.AST) -> frozenset[str]:
     """Every plain name inside `node`, without the names of attributes."""
     return frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
-
-
-def _walk_own(scope: ast.AST) -> Iterator[ast.AST]:
-    stack: list[ast.AST] = child_nodes(scope)[::-1]
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        stack.extend(reversed(child_nodes(node)))
 
 
 def build_index(sources: Sources) -> Index:
@@ -295,11 +299,8 @@ def build_index(sources: Sources) -> Index:
     index = Index(unread=list(sources.unread), settings=list(sources.settings))
     for source in sorted(sources.files, key=_importance):
         total += len(source.text)
-        if total > MOST_CODE:
-            reason = "not parsed: the repository is larger than the budget of one scan"
-            index.unread.append(Unread(source.path, reason, may_play(source.text.encode(errors="replace"))))
-            continue
-        tree = parse_source(source.text)
+        large = "not parsed: the repository is larger than the budget of one scan"
+        tree = parse_source(source.text) if total <= MOST_CODE else large
         if isinstance(tree, str):
             index.unread.append(Unread(source.path, tree, may_play(source.text.encode(errors="replace"))))
             continue
@@ -384,20 +385,12 @@ def _enter_replacements(index: Index, module: ModuleInfo) -> None:
             name = node.args[1]
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 index.set_from_outside[name.value].append((module, node.args[2]))
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute):
-                    _enter_attribute(index, module, node, target)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
-            _enter_attribute(index, module, node, node.target)
-
-
-def _enter_attribute(
-    index: Index, module: ModuleInfo, node: ast.Assign | ast.AugAssign, target: ast.Attribute
-) -> None:
-    head, _, rest = dotted_name(target).partition(".")
-    if rest and head in module.imports and isinstance(node, ast.Assign):
-        index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))
-    is_own = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
-    if not is_own:
-        index.set_from_outside[target.attr].append((module, node.value))
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if not isinstance(target, ast.Attribute):
+                    continue
+                head, _, rest = dotted_name(target).partition(".")
+                if rest and head in module.imports and isinstance(node, ast.Assign):
+                    index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))
+                if head not in ("self", "cls") or rest != target.attr:
+                    index.set_from_outside[target.attr].append((module, node.value))

@@ -1,8 +1,14 @@
-"""From text to a syntax tree that is safe to walk: bounded depth, no warnings, Python 2 named as such."""
+"""From text to a syntax tree that is safe to walk: bounded depth, no warnings, Python 2 named as such.
+
+The code of a Jupyter notebook is one source, cell by cell in the order of the file: line numbers count the lines of the
+code cells, one after the other. Shell and magic lines become comments; a cell that is not Python (`%%bash`) becomes
+comments as a whole.
+"""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import warnings
 
@@ -79,3 +85,45 @@ def _shorten(node: ast.AST) -> None:
         rest = ast.copy_location(ast.Name("more_elements", ast.Load()), node)
         node.keys = [*node.keys[:LONGEST_LITERAL], None]
         node.values = [*node.values[:LONGEST_LITERAL], rest]
+
+
+#: Magic words whose cells are Python; those of others (`%%bash`) are not.
+_OF_PYTHON = ("%%time", "%%capture", "%%prun")
+
+
+def notebook_source(data: bytes) -> str | None:
+    r"""The Python source of a notebook's code cells, or None when the file is not a notebook in Python.
+
+    >>> notebook_source(b'{"cells": [{"cell_type": "code", "source": ["!ls\\n", "x = 1"]}]}')
+    '#!ls\nx = 1\n'
+    """
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    cells = document.get("cells") if isinstance(document, dict) else None
+    if not isinstance(cells, list):
+        return None
+    parts = [_cell_source(cell) for cell in cells if isinstance(cell, dict)]
+    return "".join(part + "\n" for part in parts if part is not None)
+
+
+def _cell_source(cell: dict[str, object]) -> str | None:
+    source = cell.get("source", cell.get("input", ""))
+    source = "".join(map(str, source)) if isinstance(source, list) else source
+    if cell.get("cell_type") != "code" or not isinstance(source, str) or "\0" in source:
+        return None
+    lines = source.splitlines()
+    text = "\n".join(map(_python_line, lines))
+    is_foreign = source.lstrip().startswith("%%") and not source.lstrip().startswith(_OF_PYTHON)
+    # One broken cell (a fragment, a question mark) must not hide the others.
+    is_broken = is_foreign or isinstance(parse_source(text), str)
+    return "\n".join("#" + line for line in lines) if is_broken else text
+
+
+def _python_line(line: str) -> str:
+    stripped = line.lstrip()
+    if stripped.startswith(("!", "%", "?")) or (stripped.endswith("?") and stripped[:-1].isidentifier()):
+        indent = line[: len(line) - len(stripped)]
+        return f"{indent}pass  # {stripped}" if indent else "#" + stripped
+    return line

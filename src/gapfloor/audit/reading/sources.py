@@ -11,11 +11,11 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gapfloor.audit.reading.git import TreeFile, find_git_dir, list_tree, read_blobs, resolve_commit
-from gapfloor.audit.reading.notebooks import notebook_source
+from gapfloor.audit.reading.parsing import notebook_source
 from gapfloor.errors import UsageError
 
 #: Larger Python files are generated or hostile; 2 MB is fifty times the longest hand-written script we met.
@@ -63,15 +63,47 @@ def may_play(data: bytes) -> bool:
     return _PLAYS.search(data) is not None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sources:
-    """What was read from one target."""
+    """What was read from one target: sources, configuration files and files that were not read."""
 
     name: str
-    commit: str | None
-    files: tuple[SourceFile, ...]
-    unread: tuple[Unread, ...]
-    settings: tuple[SourceFile, ...] = ()
+    commit: str | None = None
+    files: list[SourceFile] = field(default_factory=list)
+    settings: list[SourceFile] = field(default_factory=list)
+    unread: list[Unread] = field(default_factory=list)
+    total: int = 0
+
+    def skip(self, path: str, reason: str, *, may_play: bool = True) -> None:
+        """List a file as not read; of a configuration file only settings are lost."""
+        if not path.endswith(SETTINGS_ENDINGS):
+            self.unread.append(Unread(path, reason, may_play))
+
+    def may_take(self, path: str, size: int) -> bool:
+        """Whether a file is within the limits; one that is not is listed."""
+        if path.endswith(SETTINGS_ENDINGS):
+            return 0 <= size <= LARGEST_SETTINGS and len(self.settings) < MOST_SETTINGS
+        largest = LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_FILE  # notebooks carry pictures
+        if size > largest:
+            self.skip(path, f"larger than {largest} bytes")
+        elif self.total + size > LARGEST_TOTAL or len(self.files) >= MOST_FILES:
+            self.skip(path, "the limit of files or bytes of one scan was reached")
+        else:
+            self.total += max(size, 0)
+            return True
+        return False
+
+    def add(self, path: str, data: bytes) -> None:
+        """Keep a file as text."""
+        if path.endswith(SETTINGS_ENDINGS):
+            with suppress(UnicodeDecodeError):
+                self.settings.append(SourceFile(path, data.decode("utf-8-sig")))
+            return
+        text = _decode(path, data)
+        if isinstance(text, Unread):
+            self.unread.append(text)
+        else:
+            self.files.append(SourceFile(path, text))
 
 
 def read_target(target: str) -> Sources:
@@ -108,62 +140,17 @@ def _repository_name(path: Path) -> str:
     return parts[-1].removesuffix(".git").replace("+", "/") if parts else str(path)
 
 
-class _Reading:
-    """Sorts what is read into sources, configuration files and files that were not read."""
-
-    def __init__(self) -> None:
-        self.files: list[SourceFile] = []
-        self.settings: list[SourceFile] = []
-        self.unread: list[Unread] = []
-        self.total = 0
-
-    def skip(self, path: str, reason: str, *, may_play: bool = True) -> None:
-        """List a file as not read; of a configuration file only settings are lost."""
-        if not path.endswith(SETTINGS_ENDINGS):
-            self.unread.append(Unread(path, reason, may_play))
-
-    def may_take(self, path: str, size: int) -> bool:
-        """Whether a file is within the limits; one that is not is listed."""
-        if path.endswith(SETTINGS_ENDINGS):
-            return 0 <= size <= LARGEST_SETTINGS and len(self.settings) < MOST_SETTINGS
-        largest = LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_FILE  # notebooks carry pictures
-        if size > largest:
-            self.skip(path, f"larger than {largest} bytes")
-        elif self.total + size > LARGEST_TOTAL or len(self.files) >= MOST_FILES:
-            self.skip(path, "the limit of files or bytes of one scan was reached")
-        else:
-            self.total += max(size, 0)
-            return True
-        return False
-
-    def add(self, path: str, data: bytes) -> None:
-        """Keep a file as text."""
-        if path.endswith(SETTINGS_ENDINGS):
-            with suppress(UnicodeDecodeError):
-                self.settings.append(SourceFile(path, data.decode("utf-8-sig")))
-            return
-        text = _decode(path, data)
-        if isinstance(text, Unread):
-            self.unread.append(text)
-        else:
-            self.files.append(SourceFile(path, text))
-
-    def sources(self, name: str, commit: str | None) -> Sources:
-        """Everything that was read."""
-        return Sources(name, commit, tuple(self.files), tuple(self.unread), tuple(self.settings))
-
-
 def _read_folder(root: Path, *, name: str, only: str | None) -> Sources:
-    reading = _Reading()
+    reading = Sources(name)
     for path in [root / only] if only else _walk(root, reading):
         relative = path.relative_to(root).as_posix()
         data = _read_regular(path, relative, reading)
         if data is not None:
             reading.add(relative, data)
-    return reading.sources(name, None)
+    return reading
 
 
-def _walk(root: Path, reading: _Reading) -> list[Path]:
+def _walk(root: Path, reading: Sources) -> list[Path]:
     found: list[Path] = []
     for folder, folders, names in os.walk(root, followlinks=False):
         here = Path(folder)
@@ -183,7 +170,7 @@ def _walk(root: Path, reading: _Reading) -> list[Path]:
     return found
 
 
-def _read_regular(path: Path, relative: str, reading: _Reading) -> bytes | None:
+def _read_regular(path: Path, relative: str, reading: Sources) -> bytes | None:
     # No link is followed and a pipe does not block: what is opened is what lies inside the folder.
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -202,7 +189,7 @@ def _read_regular(path: Path, relative: str, reading: _Reading) -> bytes | None:
 
 def _read_commit(git_dir: Path, *, name: str, revision: str) -> Sources:
     commit = resolve_commit(git_dir, revision)
-    reading = _Reading()
+    reading = Sources(name, commit)
     wanted: list[TreeFile] = []
     for entry in list_tree(git_dir, commit):
         if not entry.path.endswith((".py", ".ipynb", *SETTINGS_ENDINGS)):
@@ -217,7 +204,7 @@ def _read_commit(git_dir: Path, *, name: str, revision: str) -> Sources:
             reading.add(entry.path, contents[entry.blob])
         else:
             reading.skip(entry.path, "this clone does not hold the file")
-    return reading.sources(name, commit)
+    return reading
 
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")

@@ -72,27 +72,31 @@ class TraceResult(ReportResult):
 
     def __repr__(self) -> str:
         lines = [f"# Observed: {markdown_code(' '.join(self.command))}", ""]
-        if self.paths:
-            lines += [
-                "| line | environment | observed rule | in-loop | steps | episodes | policy versions |",
-                "|---|---|---|---|---|---|---|",
-            ]
-        else:
-            lines += ["No environment step was observed.", ""]
+        heads = "line | environment | observed rule | in-loop | steps | episodes | policy versions"
+        lines += (
+            [f"| {heads} |", "|---" * 7 + "|"] if self.paths else ["No environment step was observed.", ""]
+        )
         for path in self.paths:
             line = escape_markdown(f"{path.file}:{path.line} ({path.function})")
-            lines.append(
-                f"| {line} | {escape_markdown(path.environment)} | **{path.rule}** | "
-                f"{'yes' if path.in_loop else 'no'} | {path.n_steps} | {path.n_episodes} | {path.n_policy_versions} |"
+            cells = (
+                line,
+                escape_markdown(path.environment),
+                f"**{path.rule}**",
+                "yes" if path.in_loop else "no",
             )
+            counts = (f"{path.n_steps}", f"{path.n_episodes}", f"{path.n_policy_versions}")
+            lines.append(f"| {' | '.join((*cells, *counts))} |")
         for path in self.paths:
-            lines += ["", escape_markdown(f"{path.file}:{path.line}")]
-            evidence = path.evidence or ("no draw and no maximum equals the actions",)
-            lines += [f"- {escape_markdown(text)}" for text in evidence]
+            said = [*path.evidence] or ["no draw and no maximum equals the actions"]
             if path.n_random:
-                lines.append(f"- {path.n_random} of {path.n_steps} actions were drawn without the policy")
+                said.append(f"{path.n_random} of {path.n_steps} actions were drawn without the policy")
             if path.called_from:
-                lines.append(f"- called from {escape_markdown(', '.join(path.called_from))}")
+                said.append(f"called from {', '.join(path.called_from)}")
+            lines += [
+                "",
+                escape_markdown(f"{path.file}:{path.line}"),
+                *(f"- {escape_markdown(one)}" for one in said),
+            ]
         lines += ["", f"Optimiser steps: {self.n_updates}."]
         if self.unseen:
             lines.append("Not seen: " + escape_markdown("; ".join(self.unseen)) + ".")

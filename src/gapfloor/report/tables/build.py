@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from gapfloor.audit.ledger.entries import count_ledger, load_ledger
+from gapfloor.audit.ledger import count_ledger, load_ledger
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS, Use, columns_named

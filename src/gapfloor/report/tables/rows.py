@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gapfloor.analysis.rows import Row
-from gapfloor.audit.ledger.entries import load_ledger
+from gapfloor.audit.ledger import load_ledger
 from gapfloor.escape import escape_tex
 from gapfloor.report.cka import CkaRecord, seed_means
 from gapfloor.report.findings import (
