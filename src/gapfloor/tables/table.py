@@ -243,7 +243,7 @@ def to_csv(table: Table) -> str:
 
 def flat_headers(table: Table) -> list[str]:
     """One header per column, with the name of its group in front."""
-    headers = [column.header.plain for column in table.columns]
+    headers = [column.title for column in table.columns]
     for group in table.groups:
         for at in range(group.first, group.last + 1):
             headers[at] = f"{group.title.plain}: {headers[at]}"
