@@ -63,6 +63,11 @@ class Column:
         if not self.csv:
             object.__setattr__(self, "csv", (self.key,))
 
+    @property
+    def header(self) -> Cell:
+        """The title in both spellings."""
+        return text_cell(self.title, tex=self.tex)
+
     def entry(self, row: Any) -> Cell:
         """The entry for a row."""
         found = self.value(row, self.use)
@@ -172,7 +177,7 @@ def to_tabular(table: Table) -> str:
             " & ".join(titles).replace("  ", " ") + r" \\",
             "".join(rf"\cmidrule(lr){{{group.first + 1}-{group.last + 1}}}" for group in ordered),
         ]
-    header = " & ".join(text_cell(column.title, tex=column.tex).tex for column in table.columns)
+    header = " & ".join(column.header.tex for column in table.columns)
     lines += [guard_row(header) + r" \\", r"\midrule"]
     for row in table.rows:
         if isinstance(row, RuleLine):
@@ -238,7 +243,7 @@ def to_csv(table: Table) -> str:
 
 def flat_headers(table: Table) -> list[str]:
     """One header per column, with the name of its group in front."""
-    headers = [column.title for column in table.columns]
+    headers = [column.header.plain for column in table.columns]
     for group in table.groups:
         for at in range(group.first, group.last + 1):
             headers[at] = f"{group.title.plain}: {headers[at]}"
