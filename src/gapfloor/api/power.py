@@ -87,7 +87,15 @@ class PowerAdvice(ReadableResult):
 
     def table(self) -> Table:
         """What each comparison needs."""
-        return table_of("power", [_row(each) for each in self.comparisons])
+        rows = [
+            {
+                "comparison": each.label, "delta": each.delta, "n_runs": each.n_runs, "n_floor": each.n_floor,
+                "power": each.power_now, "needed_runs": each.design and each.design.n_runs,
+                "needed_floor": each.design and each.design.n_floor, "skewed": each.power_if_skewed,
+            }
+            for each in self.comparisons
+        ]  # fmt: skip
+        return table_of("power", rows)
 
     def sentences(self) -> list[str]:
         """Whose power this is, and what it cannot know."""
@@ -262,13 +270,3 @@ def _answer(
     return ComparisonPower(
         delta=planned.delta, n_runs=n_runs, n_floor=n_floor, family_size=planned.family_size, **known, **said
     )
-
-
-def _row(found: ComparisonPower) -> dict[str, Any]:
-    """One line of the table."""
-    design = found.design
-    return {
-        "comparison": found.label, "delta": found.delta, "n_runs": found.n_runs, "n_floor": found.n_floor,
-        "power": found.power_now, "needed_runs": design and design.n_runs, "needed_floor": design and design.n_floor,
-        "skewed": found.power_if_skewed,
-    }  # fmt: skip
