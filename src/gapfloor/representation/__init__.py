@@ -7,7 +7,7 @@ from gapfloor.representation.similarity import (
     linear_cka,
     participation_ratio,
     permutation_null,
-)  # fmt: skip
+)
 
 __all__ = [
     "Geometry", "Recording", "align_controls", "encode", "expected_cka", "linear_cka", "participation_ratio",
