@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gapfloor.api.checkpoints import training_curve
 from gapfloor.api.plot import with_files
-from gapfloor.api.training_curve import training_curve
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
 from gapfloor.training.history import read_history
