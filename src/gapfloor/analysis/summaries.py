@@ -117,7 +117,7 @@ def _text(value: object) -> str:
 def _renamed(rows: Rows, options: TableOptions) -> tuple[Rows, set[str]]:
     """The rows with the columns that we know under our names, and which those are."""
     ours = (*_LABELS, *SUMMARY_ALIASES, "episode_return")
-    # A column may have no name, as pandas writes an index: that is no name for what is missing.
+    # pandas writes an index without a name: such a column stands for nothing that we know.
     named = {**{meaning(name, options): name for name in reversed(rows[0])}, **options.names}
     theirs = {name: named[name] for name in ours if named.get(name) in rows[0]}
     if success := success_column(rows[0], options):
