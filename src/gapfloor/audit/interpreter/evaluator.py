@@ -45,9 +45,9 @@ EXHAUSTED = "the budget for this chain of calls ran out"
 class Evaluator:
     """Evaluates expressions in frames; remembers what it has seen and stops at a budget."""
 
-    def __init__(self, index: Index, options: OptionTable | None = None) -> None:
+    def __init__(self, index: Index, options: OptionTable) -> None:
         self.index = index
-        self.options = options if options is not None else OptionTable(index)
+        self.options = options
         self.steps = 0
         self._spent_before = 0
         self._depth = 0
