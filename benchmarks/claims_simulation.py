@@ -18,13 +18,11 @@ import numpy as np
 
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import Method, Pair
-from gapfloor.statistics.families import FamilyCall, holm
-from gapfloor.statistics.floor import compare_to_floor
-from gapfloor.statistics.gap_calls import call_gap_family, excess_gap
-from gapfloor.statistics.gaps import gap
+from gapfloor.statistics.families import FamilyCall, call_family, holm
+from gapfloor.statistics.gaps import excess_gap, gap
 from gapfloor.statistics.level_crossing import Episodes, crossed_mean, level_table
 from gapfloor.statistics.power import PlannedComparison
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.reference_calls import compare_to_floor, compare_to_reference
 from gapfloor.statistics.run_shape import difference_doubt, family_shape
 from gapfloor.statistics.sentences import gap_is_established
 
@@ -179,7 +177,7 @@ SHIFTED = (
 
 def called(family: Family) -> tuple[FamilyCall, ...]:
     """The recommended calls of a family."""
-    return call_reference_family(
+    return call_family(
         [compare_to_reference(runs, floor, seen=seen, is_called_later=True) for runs, floor, seen in family]
     )
 
@@ -198,7 +196,7 @@ def false_calls(world: World, families: int, seed: int) -> list[float]:
     words = np.array([[call.call for call in calls] for calls in found])
     above, below = (words == word for word in ("above", "below"))
     # The interval at 95% covers 0 exactly where p is at least .05.
-    p = np.array([call.test.p for calls in found for call in calls if call.test.is_tested])
+    p = np.array([call.test.p for calls in found for call in calls if not call.test.not_tested])
     covered = float(np.mean(p >= ALPHA)) if p.size else math.nan
     by_family = (float(each.any(axis=1).mean()) for each in (above | below, above, below))
     return [*by_family, float((words == "not tested").mean()), covered]
@@ -260,7 +258,7 @@ def gaps(families: int, seed: int) -> Rows:
             (train, first), (test, second) = (level_set(shape, share, size, rng) for size in (200, 100))
             tests.append(excess_gap(train, test, train_floor=first, test_floor=second))
             fisher.append(gap([r for r, _ in train], [r for r, _ in test], rng=rng, n_resamples=2).p_fisher)
-        found = call_gap_family(tests)
+        found = call_family(tests)
         is_any = any(call.call in ("train higher", "test higher") for call in found)
         p = np.array([fisher, [test.p for test in tests]])
         return [*(p < ALPHA).mean(axis=1), is_any, any(map(gap_is_established, found))]

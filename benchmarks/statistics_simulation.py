@@ -19,11 +19,10 @@ from scipy import special
 
 from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, tail_p
 from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
-from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NO_PAIR
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gaps import combine_fisher
-from gapfloor.statistics.level_crossing import crossed_gap, crossed_mean, level_table
+from gapfloor.statistics.level_crossing import clustered_sem, crossed_gap, crossed_mean, level_table
 from gapfloor.statistics.power import minimum_detectable_effect
 from gapfloor.statistics.welch import equivalence_p, equivalence_unreachable, t_interval
 from welch_arrays import welch

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.statistics.conventions import Floats
-from gapfloor.statistics.satterthwaite import satterthwaite
-from gapfloor.statistics.welch import two_sided_p
+from gapfloor.statistics.welch import satterthwaite, two_sided_p
 
 
 @dataclass(frozen=True)

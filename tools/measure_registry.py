@@ -33,7 +33,7 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.play.campaign import Request, plan_campaign
+from gapfloor.play.campaign import plan_campaign
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.protocol import Protocol, expand_games
 from gapfloor.play.references import BEST_CONSTANT
@@ -169,7 +169,7 @@ def _play(
 ) -> _Cells:
     """The reported cell of each reference; only what is missing is played."""
     engine = protocol.engines[0]
-    campaign = plan_campaign([Request(engine=engine, protocol=protocol, references=tuple(references))], store)
+    campaign = plan_campaign(protocol, store, references=references)
     is_timed = workers == 1 and (campaign.missing or BEST_CONSTANT in references)
     name = f"{engine.game} {group.mode}".rstrip()
     with cost.timing(group.family, name) if is_timed else contextlib.nullcontext():

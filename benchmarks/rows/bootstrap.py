@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from contest import HERE, Contest, Timed, timed
-from gapfloor.statistics import convolution
+from gapfloor.statistics import bootstrap
 from gapfloor.statistics.bootstrap import percentile_interval, resampled_differences
 
 N_RESAMPLES = 10_000
@@ -42,7 +42,7 @@ def _contest(size: int, kind: str, peer: str, options: argparse.Namespace) -> Co
 
     def ours() -> float:
         for _ in range(REPEATS):
-            convolution._cached.cache_clear()  # nothing is kept from one interval to the next
+            bootstrap._windowed.cache_clear()  # nothing is kept from one interval to the next
             drawn = resampled_differences(np.sort(runs), np.sort(floor), n_resamples=N_RESAMPLES, rng=rng)
             percentile_interval(drawn)
         return float(REPEATS)

@@ -131,157 +131,132 @@ def from_exact(kind: type[T], value: Any) -> T:
     Raises:
         NotThisTypeError: a field is missing or unknown, or a value has another type.
     """
-    return read_value(kind, value, is_exact=True)
+    return typing.cast(T, read_value(kind, value, is_exact=True))
 
 
-def read_value(kind: type[T], value: Any, *, is_exact: bool) -> T:
+def read_value(kind: Any, value: Any, *, is_exact: bool) -> Any:
     """A `kind` made of plain values.
 
     With `is_exact` every field must be there. Otherwise fields have their defaults, and a whole number is read as a
     float where one is asked for.
     """
-    hint: Any = kind
-    return typing.cast(T, _reader(hint, is_exact)(value))
-
-
-#: Reads one plain value as the type that it was made for.
-_Reader = Callable[[Any], Any]
+    if type(value) is kind and (is_exact or kind is not int):
+        return value
+    origin, arguments = _parts(kind)
+    if origin is dataclasses.dataclass:
+        return _read_fields(kind, value, is_exact)
+    if origin is types.UnionType:
+        return _read_union(arguments, value, is_exact)
+    if origin is Literal and value not in arguments:
+        seen = _shown(value)
+        raise NotThisTypeError(f"is {seen}: {nearest_names(seen.strip(_QUOTE), list(map(str, arguments)))}")
+    if origin is Literal or origin is Any:
+        return value
+    if origin is tuple:
+        return _read_list(arguments, value, is_exact)
+    if origin is not Mapping:
+        return _read_scalar(kind, value, is_exact)
+    if not isinstance(value, Mapping):
+        raise _other_type("a table", value)
+    found: dict[Any, Any] = {}
+    for key, item in value.items():
+        try:
+            found[key] = read_value(arguments[1], item, is_exact=is_exact)
+        except NotThisTypeError as error:
+            raise error.within(key) from None
+    return found
 
 
 @cache
-def _reader(hint: Any, is_exact: bool) -> _Reader:
-    """The reader of a type, made once: a file holds a few dozen types and a million values."""
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What kind of type a hint is, and its arguments; found once, as a file holds few types and a million values."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if dataclasses.is_dataclass(hint):
-        return _dataclass_reader(typing.cast(type, hint), is_exact)
-    if origin in (typing.Union, types.UnionType):
-        return _union_reader([_reader(each, is_exact) for each in arguments])
-    if origin is Literal:
-        return lambda value: value if value in arguments else _refuse_word(value, arguments)
-    if origin in (tuple, Sequence):
-        is_long = origin is Sequence or arguments[1:] == (Ellipsis,)
-        items = arguments[:1] if is_long else arguments
-        return _list_reader([_reader(each, is_exact) for each in items], is_long=is_long)
+        return dataclasses.dataclass, ()
+    if origin is typing.Union:
+        return types.UnionType, arguments
+    if origin is Sequence:
+        return tuple, (*arguments, ...)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _mapping_reader(_reader(arguments[1], is_exact))
-    if hint is Any:
-        return lambda value: value
-    return _scalar_reader(hint, is_exact)
+        return Mapping, arguments
+    return (Any if hint is Any else origin), arguments
 
 
-def _scalar_reader(hint: Any, is_exact: bool) -> _Reader:
-    expected = _NAMES.get(hint, getattr(hint, "__name__", str(hint)))
-
-    def read(value: Any) -> Any:
-        if type(value) is int and abs(value) > LARGEST_NUMBER and not is_exact:
-            raise NotThisTypeError("has more than 64 bits: use a number between -2^63 and 2^63.")
-        if hint is float and is_exact and isinstance(value, str) and value in _NOT_FINITE:
-            return float(value)
-        # In TOML 2 and 2.0 are different types; a setting of kind float takes both. true is not a number. In an exact
-        # file a whole number stays one: 0 and 0.0 print differently.
-        if hint is float and type(value) is int:
-            return value if is_exact else float(value)
-        if isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
-            return value
-        return _refuse(expected, value)
-
-    return read
+def _read_scalar(hint: Any, value: Any, is_exact: bool) -> Any:
+    if type(value) is int and abs(value) > LARGEST_NUMBER and not is_exact:
+        raise NotThisTypeError("has more than 64 bits: use a number between -2^63 and 2^63.")
+    if hint is float and is_exact and isinstance(value, str) and value in _NOT_FINITE:
+        return float(value)
+    # In TOML 2 and 2.0 are different types; a setting of kind float takes both. true is not a number. In an exact
+    # file a whole number stays one: 0 and 0.0 print differently.
+    if hint is float and type(value) is int:
+        return value if is_exact else float(value)
+    if isinstance(value, hint) and (hint is bool or not isinstance(value, bool)):
+        return value
+    raise _other_type(_NAMES.get(hint, getattr(hint, "__name__", str(hint))), value)
 
 
-def _dataclass_reader(kind: type, is_exact: bool) -> _Reader:
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
+    """The given fields of a dataclass: name, type, and whether it has no default."""
     hints = typing.get_type_hints(kind)
-    declared = {field.name: field for field in dataclasses.fields(kind) if field.init}
-    ready = {str, bool, float, int} if is_exact else {str, bool, float}
-    # A value that has its type already needs no reader.
-    fields = [
-        (name, hints[name] if hints[name] in ready else None, _reader(hints[name], is_exact))
-        for name in declared
-    ]
-    needed = [
-        name
-        for name, field in declared.items()
-        if is_exact or field.default is field.default_factory is dataclasses.MISSING
-    ]
-
-    def read(value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return _refuse("a table", value)
-        for key in value:
-            if key not in declared:
-                unknown = shortened(str(key))
-                raise NotThisTypeError(f"has no setting '{unknown}': {nearest_names(unknown, declared)}")
-        for name in needed:
-            if name not in value:
-                raise NotThisTypeError(f"needs the setting '{name}'.")
-        values: dict[str, Any] = {}
-        name = ""
-        try:
-            for name, already, reader in fields:
-                if name in value:
-                    item = value[name]
-                    values[name] = item if type(item) is already else reader(item)
-        except NotThisTypeError as error:
-            raise error.within(name) from None
-        return kind(**values)
-
-    return read
+    return tuple(
+        (field.name, hints[field.name], field.default is field.default_factory is dataclasses.MISSING)
+        for field in dataclasses.fields(kind)
+        if field.init
+    )
 
 
-def _union_reader(readers: Sequence[_Reader]) -> _Reader:
-    def read(value: Any) -> Any:
-        first: NotThisTypeError | None = None
-        for reader in readers:
+def _read_fields(kind: Any, value: Any, is_exact: bool) -> Any:
+    fields = _fields(kind)
+    if not isinstance(value, Mapping):
+        raise _other_type("a table", value)
+    names = [name for name, _, _ in fields]
+    for key in value:
+        if key not in names:
+            unknown = shortened(str(key))
+            raise NotThisTypeError(f"has no setting '{unknown}': {nearest_names(unknown, names)}")
+    for name, _, has_no_default in fields:
+        if name not in value and (is_exact or has_no_default):
+            raise NotThisTypeError(f"needs the setting '{name}'.")
+    values: dict[str, Any] = {}
+    for name, hint, _ in fields:
+        if name in value:
             try:
-                return reader(value)
+                values[name] = read_value(hint, value[name], is_exact=is_exact)
             except NotThisTypeError as error:
-                first = first or error
-        assert first is not None
-        raise first
-
-    return read
+                raise error.within(name) from None
+    return kind(**values)
 
 
-def _list_reader(readers: Sequence[_Reader], *, is_long: bool) -> _Reader:
-    """The reader of a list: of any length with one reader, or with a reader for each item."""
-
-    def read(value: Any) -> Any:
-        if not isinstance(value, list | tuple):
-            return _refuse("a list", value)
-        if not is_long and len(value) != len(readers):
-            raise NotThisTypeError(f"must hold {len(readers)} values, but holds {len(value)}.")
-        items: list[Any] = []
+def _read_union(hints: Sequence[Any], value: Any, is_exact: bool) -> Any:
+    errors = []
+    for hint in hints:
         try:
-            for reader, item in zip(itertools.cycle(readers) if is_long else readers, value, strict=False):
-                items.append(reader(item))
+            return read_value(hint, value, is_exact=is_exact)
         except NotThisTypeError as error:
-            raise error.within(f"[{len(items)}]") from None
-        return tuple(items)
-
-    return read
+            errors.append(error)
+    raise errors[0]
 
 
-def _mapping_reader(reader: _Reader) -> _Reader:
-    def read(value: Any) -> Any:
-        found = {}
-        if not isinstance(value, Mapping):
-            return _refuse("a table", value)
-        for key, item in value.items():
-            try:
-                found[key] = reader(item)
-            except NotThisTypeError as error:
-                raise error.within(key) from None
-        return found
-
-    return read
-
-
-def _refuse(expected: str, value: Any) -> Any:
-    raise NotThisTypeError(f"must be {expected}, but is {_shown(value)}.")
+def _read_list(hints: Sequence[Any], value: Any, is_exact: bool) -> tuple[Any, ...]:
+    """A list of any length (`...` is its second hint), or with a type for each item."""
+    if not isinstance(value, list | tuple):
+        raise _other_type("a list", value)
+    is_long = hints[1:] == (...,)
+    if not is_long and len(value) != len(hints):
+        raise NotThisTypeError(f"must hold {len(hints)} values, but holds {len(value)}.")
+    items: list[Any] = []
+    try:
+        for hint, item in zip(itertools.repeat(hints[0]) if is_long else hints, value, strict=False):
+            items.append(read_value(hint, item, is_exact=is_exact))
+    except NotThisTypeError as error:
+        raise error.within(f"[{len(items)}]") from None
+    return tuple(items)
 
 
-def _refuse_word(value: Any, known: Sequence[Any]) -> Any:
-    seen = _shown(value)
-    raise NotThisTypeError(f"is {seen}: {nearest_names(seen.strip(_QUOTE), list(map(str, known)))}")
+def _other_type(expected: str, value: Any) -> NotThisTypeError:
+    return NotThisTypeError(f"must be {expected}, but is {_shown(value)}.")
 
 
 def _shown(value: Any) -> str:

@@ -35,22 +35,19 @@ def remove_leftovers() -> None:
         with contextlib.suppress(OSError):
             for path in folder.iterdir():
                 found = _NAME.fullmatch(path.name)
-                if found and is_running(found[1], int(found[2])) is False:
-                    _remove(path)
+                if found is None or is_running(found[1], int(found[2])) is not False:
+                    continue
+                with contextlib.suppress(OSError):
+                    if path.is_symlink() or not path.is_dir():
+                        path.unlink()
+                    else:
+                        shutil.rmtree(path, ignore_errors=True)
 
 
 def temporary_folder(kind: str, *, within: str | None = None) -> tempfile.TemporaryDirectory[str]:
     """A folder that goes when the `with` ends, or with the process; the next start removes that of a killed one."""
     remove_leftovers()
     return tempfile.TemporaryDirectory(prefix=own_name(kind), dir=within)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        if path.is_symlink() or not path.is_dir():
-            path.unlink()
-        else:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def name_semaphores() -> None:

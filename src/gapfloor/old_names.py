@@ -11,7 +11,7 @@ from gapfloor.lazy import resolve
 
 #: Old name -> where it lives now, and the public name to write instead.
 OLD_NAMES = {
-    "audit_ledger": ("gapfloor.api.audit_ledger:audit_ledger", "audit.ledger"),
+    "audit_ledger": ("gapfloor.api.audit:audit_ledger", "audit.ledger"),
     "audit_registry": ("gapfloor.old_names:_audit_registry", "audit.ledger(registry=True)"),
     "audit_scan": ("gapfloor.api.audit:audit_scan", "audit"),
     "audit_trace": ("gapfloor.api.audit:audit_trace", "audit.trace"),
@@ -19,7 +19,7 @@ OLD_NAMES = {
     "check_levels": ("gapfloor.api.levels:levels", "levels"),
     "engines_check": ("gapfloor.api.doctor:doctor", "doctor(game)"),
     "engines_list": ("gapfloor.api.doctor:doctor", "doctor()"),
-    "known_floors": ("gapfloor.api.known_floor:known_floor", "known_floor"),
+    "known_floors": ("gapfloor.api.floor:known_floor", "known_floor"),
     "load_policy": ("gapfloor.old_names:_load_policy", "play.candidate.policy_source(policy).load()"),
     "measure_floor": ("gapfloor.api.floor:floor", "floor"),
     "plan_addendum": ("gapfloor.old_names:_lock_addendum", "Plan.lock(plan,addendum=...)"),
@@ -73,8 +73,8 @@ def _lock_addendum(path: Any, addendum: Any, **settings: Any) -> Any:
 
 
 def _audit_registry(files: Any = (), **settings: Any) -> Any:
-    return resolve("gapfloor.api.audit_ledger:audit_ledger")(registry=True, files=files, **settings)
+    return resolve("gapfloor.api.audit:audit_ledger")(registry=True, files=files, **settings)
 
 
 def _audit_verify(repos: Any = "gapfloor-audit-repos", **settings: Any) -> Any:
-    return resolve("gapfloor.api.audit_ledger:audit_ledger")(repos=repos, **settings)
+    return resolve("gapfloor.api.audit:audit_ledger")(repos=repos, **settings)

@@ -75,10 +75,11 @@ def from_table(kind: type[T], table: Mapping[str, Any], *, source: str) -> T:
         source: the file's name, for errors.
     """
     try:
-        return read_value(kind, table, is_exact=False)
+        found: T = read_value(kind, table, is_exact=False)
     except NotThisTypeError as error:
         place = f"{source}: {error.where}" if error.where else source
         raise UsageError(f"{place} {error.words}") from None
+    return found
 
 
 def to_table(value: Any) -> Any:

@@ -15,8 +15,8 @@ from gapfloor.analysis import analyse
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import parse_plan
 from gapfloor.statistics.conventions import LARGEST, SMALLEST
-from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.power import minimum_detectable_effect
+from gapfloor.statistics.reference_calls import compare_to_floor
 
 pytestmark = pytest.mark.fast
 #: So often every episode is repeated that the floors have enough of them for a test.

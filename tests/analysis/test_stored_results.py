@@ -12,8 +12,8 @@ import pytest
 import small_stores
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import tidy
+from gapfloor.analysis.result_files import keep_results, read_stored_results, results_digest
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.stored_results import read_stored_results, results_digest, write_stored_results
 from gapfloor.json_values import to_exact
 from gapfloor.plan.model import paper_plan
 
@@ -34,7 +34,7 @@ def results(inputs) -> AnalysisResults:
 
 
 def test_rows_come_back_as_they_were(results: AnalysisResults, tmp_path: Path) -> None:
-    write_stored_results(results, tmp_path, digest="d")
+    keep_results(results, tmp_path, digest="d")
     back = read_stored_results(tmp_path, digest="d")
     assert back is not None
     # NaN differs from itself, so the texts are compared.
@@ -43,7 +43,7 @@ def test_rows_come_back_as_they_were(results: AnalysisResults, tmp_path: Path) -
 
 def test_infinity_is_not_mistaken_for_a_missing_number(results: AnalysisResults, tmp_path: Path) -> None:
     row = dataclasses.replace(results.floors[0], mean=float("inf"), sem=float("nan"))
-    write_stored_results(dataclasses.replace(results, floors=(row,)), tmp_path, digest="d")
+    keep_results(dataclasses.replace(results, floors=(row,)), tmp_path, digest="d")
     back = read_stored_results(tmp_path, digest="d")
     assert back is not None
     assert back.floors[0].mean == float("inf")
@@ -51,7 +51,7 @@ def test_infinity_is_not_mistaken_for_a_missing_number(results: AnalysisResults,
 
 
 def test_results_of_other_inputs_are_not_read(results: AnalysisResults, tmp_path: Path) -> None:
-    write_stored_results(results, tmp_path, digest="d")
+    keep_results(results, tmp_path, digest="d")
     assert read_stored_results(tmp_path, digest="other") is None
     assert read_stored_results(tmp_path / "nowhere", digest="d") is None
 
@@ -66,7 +66,7 @@ def test_a_damaged_file_counts_as_missing(text: str, tmp_path: Path) -> None:
 
 
 def test_a_call_that_does_not_exist_is_refused(results: AnalysisResults, tmp_path: Path) -> None:
-    write_stored_results(results, tmp_path, digest="d")
+    keep_results(results, tmp_path, digest="d")
     path = tmp_path / "results" / "rows.json"
     document = json.loads(path.read_text())
     document["results"]["floor_comparisons"][0]["decision"]["call"] = r"\input{secret}"

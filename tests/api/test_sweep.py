@@ -8,9 +8,9 @@ import pytest
 
 import small_policies
 from gapfloor.actions.partition import entropy
+from gapfloor.api.checkpoints import check_temperatures, rule_at, sweep
 from gapfloor.api.evaluate import evaluate
 from gapfloor.api.plot import with_files
-from gapfloor.api.sweep import check_temperatures, rule_at, sweep
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store, read_episodes
 from gapfloor.rules import Epsilon, Temperature, softmax

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gapfloor.api.checkpoints import training_curve
 from gapfloor.api.plot import with_files
-from gapfloor.api.training_curve import training_curve
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.training.history import read_history, read_in_loop
+from gapfloor.training.history import read_history
+from gapfloor.training.log import read_in_loop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from gapfloor.api.audit_ledger import audit_ledger
+from gapfloor.api.audit import audit_ledger
 from gapfloor.audit.ledger import count_ledger, load_ledger
 
 pytestmark = pytest.mark.fast

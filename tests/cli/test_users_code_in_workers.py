@@ -1,16 +1,18 @@
 """An exception of the user's policy is the user's to correct, also in a worker process; a lost worker is explained."""
 
 import importlib
+import pickle
 import subprocess
 import warnings
 
 import pytest
+from loky.process_executor import _ExceptionWithTraceback
 
 from command_line import GAPFLOOR
 from gapfloor.cli.error_boundary import run_guarded
 from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.levels import LevelSet
-from gapfloor.play.workers import _Failure
+from gapfloor.play.workers import sendable
 from gapfloor.policies.notes import PolicyWarning
 from gapfloor.users_code import full_traceback, users_frame
 
@@ -89,13 +91,21 @@ def test_other_warnings_are_left_as_they_are():
         run_guarded(lambda: warnings.warn("strange", UserWarning, stacklevel=1))
 
 
+def sent(error):
+    """The error as the process that waits receives it."""
+    try:
+        raise sendable(error) from error
+    except Exception as raised:
+        return pickle.loads(pickle.dumps(_ExceptionWithTraceback(raised)))
+
+
 @pytest.mark.fast
 def test_an_error_that_travels_keeps_the_users_line_and_its_traceback(tmp_path, monkeypatch):
     (tmp_path / "users_world.py").write_text("def step():\n    raise KeyError('lava')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(KeyError) as caught:
         importlib.import_module("users_world").step()
-    error = _Failure.of(caught.value).as_error()
+    error = sent(caught.value)
     assert isinstance(error, UsersCodeError)
     assert str(error) == "Your own code raised KeyError: 'lava'"
     assert users_frame(error).line == "raise KeyError('lava')"
@@ -106,6 +116,6 @@ def test_an_error_that_travels_keeps_the_users_line_and_its_traceback(tmp_path, 
 def test_a_fault_of_ours_in_a_worker_stays_a_fault_of_ours():
     with pytest.raises(AttributeError) as caught:
         LevelSet.parse(None)
-    error = _Failure.of(caught.value).as_error()
+    error = sent(caught.value)
     assert not isinstance(error, GapfloorError)
     assert "level_set.py" in full_traceback(error)

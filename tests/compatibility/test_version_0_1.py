@@ -17,7 +17,7 @@ import pytest
 
 from command_line import run
 from folders import file_hashes
-from gapfloor.policies.checkpoint import load_checkpoint_policy
+from gapfloor.policies.checkpoint import load_network
 from gapfloor.records.store import Store
 
 OLD = Path(__file__).parents[1] / "data" / "version-0.1"
@@ -238,7 +238,7 @@ def test_the_same_command_gives_the_fields_of_old_in_a_new_store(old: Path, caps
 
 
 def test_an_old_checkpoint_is_the_policy_of_its_cells(old: Path) -> None:
-    policy = load_checkpoint_policy(old / RUN / "checkpoint.safetensors")
+    policy = load_network(old / RUN / "checkpoint.safetensors", backend="torch")
     played = {
         cell.manifest.content["policy"]
         for cell in Store(old / "store").cells()

@@ -12,9 +12,9 @@ import gymnasium_envs
 from balanced_loop import play_plainly
 from command_line import run
 from gapfloor.actions.spaces import Discrete
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.gymnasium.description import describe
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine, engine_from_spec
-from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.registry import make_spec, written_game
 from gapfloor.errors import MissingExtraError, UsageError
@@ -55,6 +55,10 @@ def single_returns(level):
         rewards.append(float(reward))
         if terminated or truncated:
             return rewards
+
+
+def described(game, **options):
+    return describe(EngineSpec("gymnasium", "", game, "default", tuple(options.items())))
 
 
 def plays_of(engine, level_of):
@@ -214,12 +218,12 @@ class TestSpec:
         assert len(returns_of(engine, 1)) <= 4
 
     def test_the_no_op_is_the_environments_own_or_the_users(self):
-        assert describe(Recipe("gymnasium_envs:corridor")).noop == 1
-        assert describe(Recipe("gymnasium_envs:corridor")).action_names == ("left", "no-op", "right")
-        assert describe(Recipe("gymnasium_envs:corridor", (("noop", 2),))).noop == 2
-        found = describe(Recipe("MiniGrid-FourRooms-v0"))
+        assert described("gymnasium_envs:corridor").noop == 1
+        assert described("gymnasium_envs:corridor").action_names == ("left", "no-op", "right")
+        assert described("gymnasium_envs:corridor", noop=2).noop == 2
+        found = described("MiniGrid-FourRooms-v0")
         assert (found.noop, found.action_names[6]) == (6, "done (no-op)")
-        assert "--option noop=K" in describe(Recipe("FrozenLake-v1")).noop_words
+        assert "--option noop=K" in described("FrozenLake-v1").noop_words
 
     @pytest.mark.parametrize(
         ("game", "options", "words"),

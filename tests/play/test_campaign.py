@@ -1,8 +1,6 @@
 """A campaign on the real engine: what is wanted, what is missing, and one scan of the store."""
 
-import pytest
-
-from gapfloor.play.campaign import Request, plan_campaign, read_sample
+from gapfloor.play.campaign import plan_campaign, read_sample
 from gapfloor.play.protocol import make_protocol
 from gapfloor.play.workers import CellWorkers
 from gapfloor.records.store import Store
@@ -20,16 +18,14 @@ class CountingStore(Store):
         return super().cells()
 
 
-@pytest.fixture
-def requests():
+def plan(store):
     protocol = make_protocol(["bigfish"], **SMALL)
-    references = ("uniform", "constant:0", "best-constant")
-    return [Request(engine=protocol.engines[0], protocol=protocol, references=references)]
+    return plan_campaign(protocol, store, references=("uniform", "constant:0", "best-constant"))
 
 
-def test_the_store_is_scanned_once_although_the_best_constant_is_chosen_by_playing(requests, tmp_path):
+def test_the_store_is_scanned_once_although_the_best_constant_is_chosen_by_playing(tmp_path):
     store = CountingStore(tmp_path)
-    campaign = plan_campaign(requests, store)
+    campaign = plan(store)
     assert len(campaign.missing) == 2 + 2 + 14
     campaign.play(CellWorkers(1))
     assert store.scans == 1
@@ -38,17 +34,17 @@ def test_the_store_is_scanned_once_although_the_best_constant_is_chosen_by_playi
     assert names == ["uniform", "uniform", "constant:0", "constant:0", "best-constant", "best-constant"]
 
 
-def test_a_second_campaign_misses_nothing_and_a_deleted_cell_is_missed(requests, tmp_path):
-    plan_campaign(requests, Store(tmp_path)).play(CellWorkers(1))
-    again = plan_campaign(requests, Store(tmp_path))
+def test_a_second_campaign_misses_nothing_and_a_deleted_cell_is_missed(tmp_path):
+    plan(Store(tmp_path)).play(CellWorkers(1))
+    again = plan(Store(tmp_path))
     assert again.missing == ()
     floor = again.games[0].floor
     (tmp_path / "cells" / f"{floor[1].file_name}.json").unlink()
-    assert plan_campaign(requests, Store(tmp_path)).missing == (floor[1],)
+    assert plan(Store(tmp_path)).missing == (floor[1],)
 
 
-def test_a_sample_holds_the_episodes_of_one_level_set(requests, tmp_path):
-    campaign = plan_campaign(requests, Store(tmp_path))
+def test_a_sample_holds_the_episodes_of_one_level_set(tmp_path):
+    campaign = plan(Store(tmp_path))
     campaign.play(CellWorkers(1))
     sample = read_sample(campaign.store, campaign.games[0].floor, level_set="test")
     assert sample.levels.tolist() == [100, 101]

@@ -69,9 +69,9 @@ def test_untrained_networks_are_shown_with_the_floor_and_their_spread(tmp_path):
 
 
 def test_a_blind_agent_acts_the_same_whatever_it_is_shown(blind_run, tmp_path):
-    from gapfloor.policies.checkpoint import load_checkpoint_policy
+    from gapfloor.policies.checkpoint import load_network
 
-    policy = load_checkpoint_policy(blind_run)
+    policy = load_network(blind_run, backend="torch")
     frames = np.random.default_rng(0).integers(0, 255, (3, 64, 64, 3), dtype=np.uint8)
     assert (policy.logits(frames) == policy.logits(np.zeros_like(frames))).all()
     result = evaluate(

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
-from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
+from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
 from gapfloor.policies.policy import Policy
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import FORMAT, hash_contents, hash_header, read_header, write_checkpoint
@@ -31,7 +31,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def policy(path: Path) -> CheckpointPolicy:
-    return load_checkpoint_policy(path)
+    return load_network(path, backend="torch")
 
 
 def frames(n: int, seed: int = 0) -> np.ndarray:
@@ -82,7 +82,7 @@ def test_inference_leaves_torchs_threads_as_they_were(policy: CheckpointPolicy) 
 
 def test_what_does_not_fit_is_refused(path: Path, policy: CheckpointPolicy) -> None:
     with pytest.raises(UsageError, match="torch cannot use the device 'tpu'"):
-        load_checkpoint_policy(path, device="tpu")
+        load_network(path, device="tpu", backend="torch")
     with pytest.raises(PolicyError, match="reads uint8 observations of shape"):
         policy.logits(np.zeros((1, 64, 64, 3), np.float32))  # type: ignore[arg-type]
 
@@ -105,13 +105,13 @@ def weights() -> dict[str, torch.Tensor]:
     "agent", sorted(Path("agents").glob("*/checkpoint.safetensors")), ids=lambda path: path.parent.name
 )
 def test_every_shipped_agent_loads(agent: Path) -> None:
-    assert load_checkpoint_policy(agent).fingerprint == read_header(agent)["content_hash"]
+    assert load_network(agent, backend="torch").fingerprint == read_header(agent)["content_hash"]
 
 
 def test_an_encoder_that_does_not_exist_is_refused(weights: dict[str, torch.Tensor], tmp_path: Path) -> None:
     path = write_safetensors(tmp_path / "odd.safetensors", weights, encoder="fpnn")
     with pytest.raises(GapfloorError):
-        load_checkpoint_policy(path)
+        load_network(path, backend="torch")
 
 
 def test_a_header_with_a_hash_of_its_own_cannot_be_edited(
@@ -120,10 +120,10 @@ def test_a_header_with_a_hash_of_its_own_cannot_be_edited(
     whole = {"format": FORMAT, **HEADER, "content_hash": hash_contents(weights, "fpn")}
     path = tmp_path / "signed.safetensors"
     write_safetensors(path, weights, header_hash=hash_header(whole))
-    assert load_checkpoint_policy(path).fingerprint == whole["content_hash"]
+    assert load_network(path, backend="torch").fingerprint == whole["content_hash"]
     write_safetensors(path, weights, header_hash=hash_header(whole), levels="0:500")
     with pytest.raises(PolicyError, match=r"header of .* does not match its hash: a label .* was changed"):
-        load_checkpoint_policy(path)
+        load_network(path, backend="torch")
 
 
 def test_a_name_that_occurs_twice_in_a_header_is_refused(
@@ -135,4 +135,4 @@ def test_a_name_that_occurs_twice_in_a_header_is_refused(
     header = content[8 : 8 + length].rstrip()[:-1] + b',"__metadata__":{"gapfloor":"{}"}}'
     path.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length :])
     with pytest.raises(PolicyError, match="is not a safetensors file, or it is damaged"):
-        load_checkpoint_policy(path)
+        load_network(path, backend="torch")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gapfloor.errors import GapfloorError
-from gapfloor.policies.formats.spec import CHECKPOINT, UNKNOWN
-from gapfloor.policies.load import PolicySource, meaning_of
+from gapfloor.policies.formats.spec import CHECKPOINT, UNKNOWN, meaning_of
+from gapfloor.policies.load import PolicySource
 from gapfloor.users_code import users_frame
 
 pytestmark = pytest.mark.fast

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.floor_rows import call_counts
+from gapfloor.analysis.compared import call_counts
 from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, SourceSummary
 from gapfloor.analysis.rows import (
     AgentDifferenceRow,

@@ -14,7 +14,7 @@ import pytest
 
 import gapfloor
 import small_stores
-from gapfloor.analysis.export import to_csv
+from gapfloor.analysis.result_files import to_csv
 from gapfloor.escape import escape_csv
 from gapfloor.process_identity import this_place
 from gapfloor.records.atomic import PARTIAL
@@ -22,7 +22,7 @@ from source_tree import SOURCE
 
 SCRIPT = """
 import pathlib, sys
-from gapfloor.report.figures.inks import INKS
+from gapfloor.report.figures.model import INKS
 from gapfloor.report.figures.model import FigureSpec, PanelSpec, PointMark, Scale
 from gapfloor.report.figures.print_figure import write_figures
 panel = PanelSpec(

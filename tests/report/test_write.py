@@ -16,7 +16,7 @@ import gapfloor
 from command_line import run, run_python
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.analysis.stored_results import results_digest, write_stored_results
+from gapfloor.analysis.result_files import keep_results, results_digest
 from gapfloor.errors import UsageError
 from gapfloor.report.numbers import build_numbers, to_json
 from gapfloor.report.replays import build_scenes, read_replays
@@ -144,11 +144,11 @@ def test_verdicts_say_what_the_calls_say() -> None:
         (verdict.place.name, verdict.place.budget): verdict for verdict in build_verdicts(source.findings)
     }
     # The printed rows have no level seeds: whether the level sets are disjoint is not known.
-    assert verdicts["miner", "8M"].tone == "open"
+    assert verdicts["miner", "8M"].reason
     assert "worse than random play" in verdicts["miner", "8M"].sentence
-    assert verdicts["heist", "8M"].tone == "open"
+    assert verdicts["heist", "8M"].reason
     # Two calls that differ do not establish a gap; the printed rows have no test of it.
-    assert verdicts["heist", "25M"].tone == "open"
+    assert verdicts["heist", "25M"].reason
     assert "transfers" in verdicts["heist", "25M"].does_not
     assert "was not tested" in verdicts["starpilot", "8M"].supports
     assert headline(source.findings).startswith("Of eight games at 8M, five score above the random floor")
@@ -215,12 +215,12 @@ def test_rows_that_analyse_left_in_the_store_are_used_while_they_fit(one_game_pa
     inputs = read_inputs(store)
     results = analyse(inputs)
     marked = dataclasses.replace(results, plan=dataclasses.replace(results.plan, name="read from the store"))
-    write_stored_results(marked, store, digest=results_digest(inputs))
+    keep_results(marked, store, digest=results_digest(inputs))
     assert load_report_source(store).findings.plan.name == "read from the store"
-    write_stored_results(marked, store, digest="of other data")
+    keep_results(marked, store, digest="of other data")
     source = load_report_source(store)
     assert source.findings.plan.name == results.plan.name
     # What is read back gives the numbers of the analysis itself.
-    write_stored_results(results, store, digest=results_digest(inputs))
+    keep_results(results, store, digest=results_digest(inputs))
     again = load_report_source(store)
     assert to_json(build_numbers(again.findings)) == to_json(build_numbers(source.findings))

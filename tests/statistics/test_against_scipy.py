@@ -16,20 +16,19 @@ from gapfloor.statistics.bootstrap import (
     _means_by_index,
     _ordered_uniforms,
     difference_interval,
+    distribution_of_mean,
     percentile_interval,
     resampled_differences,
     resampled_means,
 )
 from gapfloor.statistics.conventions import sem
-from gapfloor.statistics.convolution import distribution_of_mean
-from gapfloor.statistics.families import holm
-from gapfloor.statistics.floor import call_family, compare_to_floor
+from gapfloor.statistics.families import call_family, holm
 from gapfloor.statistics.gaps import combine_fisher, combine_stouffer, gap
 from gapfloor.statistics.paired import (
-    agent_sample,
     difference_of_agents,
     paired_difference,
 )
+from gapfloor.statistics.reference_calls import compare_to_floor
 from gapfloor.statistics.welch import moments, welch_of_moments
 from welch_arrays import welch
 
@@ -171,8 +170,7 @@ class TestGap:
 
 
 def agent_difference(a, b, method="recommended"):
-    samples = agent_sample(a, "a"), agent_sample(b, "b")
-    return difference_of_agents(*samples, rng=rng(), method=method, confidence=0.95, n_resamples=1000)
+    return difference_of_agents(a, b, rng=rng(), method=method, confidence=0.95, n_resamples=1000)
 
 
 class TestDifferences:

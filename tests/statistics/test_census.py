@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gapfloor.statistics.clustered import by_level, within_level_sample
+from gapfloor.statistics.level_crossing import by_level, within_level_sample
 
 pytestmark = pytest.mark.fast
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.clustered import independent_difference, mean_by_level, pair_by_level
+from gapfloor.statistics.level_crossing import independent_difference, mean_by_level, pair_by_level
 
 pytestmark = pytest.mark.fast
 

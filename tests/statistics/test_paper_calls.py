@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapfloor.statistics.families import holm
-from gapfloor.statistics.floor import call_family, compare_to_floor
+from gapfloor.statistics.families import call_family, holm
 from gapfloor.statistics.normalised import between, published_scale
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.reference_calls import compare_to_floor, compare_to_reference
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 
 pytestmark = pytest.mark.fast
@@ -69,10 +68,12 @@ def test_the_recommended_calls_of_the_papers_tables_are_the_papers(budget, level
         )
         for row in rows
     ]
-    calls = call_reference_family(tests)
+    calls = call_family(tests)
     assert [call.call for call in calls] == [CALLS[row[rule]["call"]] for row in rows]
     for call in calls:
-        assert (call.interval[0] > 0 or call.interval[1] < 0) == (call.call in ("above", "below"))
+        assert (call.estimate.interval[0] > 0 or call.estimate.interval[1] < 0) == (
+            call.call in ("above", "below")
+        )
 
 
 @pytest.mark.parametrize("rule", ["sampled", "greedy"])
@@ -81,7 +82,7 @@ def test_printed_delta_and_z_come_out_of_the_printed_means(rule):
         comparison = compare(row, rule)
         printed = row[rule]
         # Both the mean and the floor are rounded to .005, the SEMs too.
-        sems = (comparison.sem, comparison.floor_sem)
+        sems = (comparison.sem, math.sqrt(comparison.se**2 - comparison.sem**2))
         smallest = math.hypot(*(max(s - 0.005, 0) for s in sems))
         largest = math.hypot(*(s + 0.005 for s in sems))
         ends = [(comparison.delta + e) / s for e in (-0.01, 0.01) for s in (smallest, largest)]

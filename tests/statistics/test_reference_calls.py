@@ -10,8 +10,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.families import holm_divisors
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.families import call_family, holm_divisors
+from gapfloor.statistics.reference_calls import compare_to_reference
 
 pytestmark = pytest.mark.fast
 
@@ -32,7 +32,7 @@ def test_a_floor_with_hardly_any_error_gives_students_test():
 
 def test_holm_p_are_statsmodels():
     tests = family(np.random.default_rng(0))
-    calls = call_reference_family(tests)
+    calls = call_family(tests)
     expected = multipletests([call.test.p for call in calls], method="holm")[1]
     assert [call.p_holm for call in calls] == pytest.approx(expected)
     tost = multipletests([call.test.p_tost for call in calls], method="holm")[1]
@@ -43,14 +43,14 @@ def test_the_interval_excludes_zero_exactly_when_a_call_is_made():
     rng = np.random.default_rng(1)
     seen = set()
     for _ in range(150):
-        for call in call_reference_family(family(rng)):
+        for call in call_family(family(rng)):
             if call.call == "not tested":
                 assert call.not_tested == call.test.doubt
                 continue
-            low, high = call.interval
+            low, high = call.estimate.interval
             assert (low > 0 or high < 0) == (call.call in ("above", "below"))
             assert (call.p_holm < 0.05) == (call.call in ("above", "below"))
-            assert call.confidence == pytest.approx(1 - 0.05 / call.divisor)
+            assert call.estimate.confidence == pytest.approx(1 - 0.05 / call.divisor)
             seen.add((call.call, call.divisor))
     assert {divisor for _, divisor in seen} == {1, 2, 3, 4, 5}
 
@@ -68,10 +68,10 @@ def test_too_few_runs_are_not_tested_and_leave_the_family():
     tests = [
         compare_to_reference(np.full(n, 3.0) + rng.standard_normal(n) * 0.1, floor) for n in (1, 2, 3, 6)
     ]
-    calls = call_reference_family(tests)
+    calls = call_family(tests)
     assert [call.not_tested or call.call for call in calls] == ["1 run", "2 runs", "above", "above"]
     assert calls[3].family_size == 2
-    assert math.isnan(calls[0].interval[0])
+    assert math.isnan(calls[0].estimate.interval[0])
 
 
 def test_the_least_number_of_runs_is_a_choice_of_the_plan():
@@ -83,15 +83,15 @@ def test_the_least_number_of_runs_is_a_choice_of_the_plan():
 
 def test_the_order_of_runs_and_games_does_not_matter():
     tests = family(np.random.default_rng(5))
-    calls = call_reference_family(tests)
-    again = call_reference_family(tests[::-1])[::-1]
+    calls = call_family(tests)
+    again = call_family(tests[::-1])[::-1]
     assert calls == again
     runs, floor = np.array([3.0, 1.0, 2.0, 5.0]), np.arange(20.0)
     assert compare_to_reference(runs, floor) == compare_to_reference(runs[::-1], floor[::-1])
 
 
 def test_the_same_seed_gives_the_same_calls_and_another_seed_others():
-    first, again, other = (call_reference_family(family(np.random.default_rng(s))) for s in (7, 7, 8))
+    first, again, other = (call_family(family(np.random.default_rng(s))) for s in (7, 7, 8))
     assert first == again
     assert first != other
 
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_calls_and_another_seed_others():
 def test_the_family_wise_error_is_kept_for_normal_runs(n):
     rng = np.random.default_rng(n)
     wrong = [
-        any(c.call in ("above", "below") for c in call_reference_family(family(rng, n=n, deltas=(0.0,) * 8)))
+        any(c.call in ("above", "below") for c in call_family(family(rng, n=n, deltas=(0.0,) * 8)))
         for _ in range(120)
     ]
     assert np.mean(wrong) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 120)
@@ -112,7 +112,7 @@ def test_runs_at_the_floor_are_equivalent_and_the_family_wise_version_is_stricte
         compare_to_reference(3.0 + 0.05 * rng.standard_normal(6), 3 + 0.5 * rng.standard_normal(384))
         for _ in range(4)
     ]
-    calls = call_reference_family(tests)
+    calls = call_family(tests)
     assert {call.call for call in calls} == {"equivalent"}
     for call in calls:
         assert call.p_tost_holm >= call.test.p_tost
@@ -120,7 +120,7 @@ def test_runs_at_the_floor_are_equivalent_and_the_family_wise_version_is_stricte
 
 
 def one(runs, floor, **options):
-    (call,) = call_reference_family([compare_to_reference(runs, floor, **options)])
+    (call,) = call_family([compare_to_reference(runs, floor, **options)])
     return call
 
 
@@ -133,7 +133,7 @@ def test_runs_that_do_not_differ_are_above_a_floor_that_is_far_from_them():
     """Three runs at 500: another run at the lowest return seen would have to weigh (20 / 491) of all runs."""
     floor = np.tile([9.0, 20.0, 31.0], 40)
     call = one([500.0] * 3, floor, seen=(500.0, 500.0))
-    assert (call.call, call.interval[1]) == ("above", pytest.approx(500 - floor.mean(), abs=3))
+    assert (call.call, call.estimate.interval[1]) == ("above", pytest.approx(500 - floor.mean(), abs=3))
     assert 1 < call.test.p / (2 * (11 / 491) ** 3) < 5
     assert one([40.0] * 3, floor, seen=(40.0, 40.0)).call == "not distinguishable"
 
@@ -165,7 +165,7 @@ def test_skewed_runs_are_not_called_below():
             compare_to_reference(rng.lognormal(size=6) - math.exp(0.5), rng.standard_normal(384))
             for _ in range(8)
         ]
-        calls = call_reference_family(tests)
+        calls = call_family(tests)
         below += sum(call.call == "below" for call in calls)
         withheld += sum(call.not_tested == "the runs may be right-skewed" for call in calls)
     assert below <= 3

@@ -9,13 +9,14 @@ import pytest
 import statsmodels.api as sm
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.clustered import clustered_sem, level_variance_share
 from gapfloor.statistics.level_crossing import (
     LevelTable,
+    clustered_sem,
     crossed_gap,
     crossed_mean,
     level_table,
     level_variance,
+    level_variance_share,
     residual_variance,
 )
 

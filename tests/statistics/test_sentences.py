@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gapfloor.statistics.gap_calls import call_gap_family, excess_gap
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.families import call_family
+from gapfloor.statistics.gaps import excess_gap
+from gapfloor.statistics.reference_calls import compare_to_reference
 from gapfloor.statistics.sentences import (
     gap_is_established,
     may_say_new_levels_cost,
@@ -29,13 +30,13 @@ def gap_call(seed=0, *, gap=0.0, floor_gap=0.0, n=6, size=60, level_sd=1.0, run_
         returns = np.repeat(5 + ease + own + sign * gap, 2, axis=1) + 0.3 * rng.standard_normal((n, 2 * size))
         halves.append([(row, seeds) for row in returns])
         floors.append((np.repeat(ease, 2) + rng.standard_normal(2 * size), seeds))
-    (call,) = call_gap_family([excess_gap(*halves, train_floor=floors[0], test_floor=floors[1])])
+    (call,) = call_family([excess_gap(*halves, train_floor=floors[0], test_floor=floors[1])])
     return call
 
 
 def reference_call(delta, seed=0, n=6, sd=0.2):
     rng = np.random.default_rng(seed)
-    (call,) = call_reference_family(
+    (call,) = call_family(
         [compare_to_reference(delta + sd * rng.standard_normal(n), rng.standard_normal(384))]
     )
     return call
@@ -85,7 +86,7 @@ def test_two_calls_that_differ_do_not_say_that_training_levels_were_learnt():
 def test_an_untested_gap_supports_no_sentence():
     seeds = np.array([], dtype=np.int64)
     runs = [(np.arange(5.0), seeds)] * 6
-    (call,) = call_gap_family([excess_gap(runs, runs, train_floor=None, test_floor=None)])
+    (call,) = call_family([excess_gap(runs, runs, train_floor=None, test_floor=None)])
     assert not gap_is_established(call)
     assert not may_say_played_levels_differ(call)
     assert not may_say_new_levels_cost(gap_is_established(call), train=ABOVE.call, test=ABOVE.call)

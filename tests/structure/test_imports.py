@@ -29,7 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "policies": {"actions", "engines", "records", "rules", "training"},
     "plan": {"engines", "records"},
     "calibration": _PLAYING,
-    "play": _PLAYING,
+    "play": _PLAYING | {"calibration"},
     "analysis": {"levels", "records", "plan", "statistics", "tables"},
     "representation": _PLAYING | {"play"},
     "audit": {"engines"},

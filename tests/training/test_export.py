@@ -5,7 +5,7 @@ torch = pytest.importorskip("torch")
 
 from export_half import export_half  # noqa: E402
 from gapfloor.errors import UsageError  # noqa: E402
-from gapfloor.policies.checkpoint import load_checkpoint_policy  # noqa: E402
+from gapfloor.policies.checkpoint import load_network  # noqa: E402
 from gapfloor.training.agent import make_agent  # noqa: E402
 from gapfloor.training.checkpoint import write_checkpoint  # noqa: E402
 from gapfloor.training.spec import TrainingSpec  # noqa: E402
@@ -27,7 +27,7 @@ def test_a_copy_is_half_the_size_with_nearly_the_same_logits_and_its_own_hash(tm
     run = write_run(tmp_path / "runs", iteration=2)
     copy = export_half(run, tmp_path / "agents")
     assert copy.stat().st_size < 0.6 * (run / "checkpoint.safetensors").stat().st_size
-    original, small = (load_checkpoint_policy(path) for path in (run / "checkpoint.safetensors", copy))
+    original, small = (load_network(path, backend="torch") for path in (run / "checkpoint.safetensors", copy))
     assert small.fingerprint != original.fingerprint
     assert small.header["rounded_from"] == original.fingerprint
     frames = np.random.default_rng(0).integers(0, 256, (4, 64, 64, 3), dtype=np.uint8)

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.checks import departures, find_problems, refuse_unknown_names
-from gapfloor.analysis.compared import called_rows
+from gapfloor.analysis.compared import call_counts, called_rows, comparisons, gap_comparisons, stricter_rows
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_rows import call_counts, comparisons, floor_rows
-from gapfloor.analysis.gap_rows import gap_families
-from gapfloor.analysis.grouping import StudyEpisodes, group
-from gapfloor.analysis.inputs import FLOOR_RULE, Inputs
+from gapfloor.analysis.grouping import group
+from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.results import (
     AddendumUsed,
@@ -23,7 +21,7 @@ from gapfloor.analysis.results import (
     Problem,
     SourceSummary,
 )
-from gapfloor.analysis.score_rows import normalised_rows
+from gapfloor.analysis.return_rows import floor_rows, normalised_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
     disagreement_rows,
@@ -73,20 +71,28 @@ def analyse(
     is_pooled = locked is not None if content.agents.pooled is None else content.agents.pooled
     context = PlannedStudy(study, content, locked, pools=(None,) if is_pooled else study.agents)
     measured = read_cells(inputs.cells, context)
-    floor_families, families_of_gaps = comparisons(context), gap_families(context)
-    families: list[Any] = [*floor_families, *families_of_gaps]
-    against_floor, gaps = called_rows(floor_families), called_rows(families_of_gaps)
+    compared, compared_gaps = comparisons(context), gap_comparisons(context)
+    against_floor, gaps = called_rows(compared), called_rows(compared_gaps)
     screen = screen_rows(context, measured, against_floor, gaps)
-    stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
+    stricter = sorted({where.rule for where in study.references} - {content.floor.reference})
     return AnalysisResults(
         plan=plan_used(context, n_timed=len(inputs.stored_at)),
-        source=_summary(study, inputs),
+        source=SourceSummary(
+            n_episodes=inputs.n_rows,
+            n_cells=study.n_cells,
+            n_runs=len({(*place, run) for (*place, _, _), runs in study.policies.items() for run in runs}),
+            n_floor_episodes=sum(
+                sample.returns.size for where, sample in study.references.items() if where.rule == FLOOR_RULE
+            ),
+            **study.labels,
+            has_level_seeds=bool((inputs.level_seed >= 0).all()),
+            has_cell_records=inputs.cells is not None,
+            extra_columns=inputs.extra_columns,
+        ),
         floors=floor_rows(context),
         floor_comparisons=against_floor,
         agent_floor_comparisons=called_rows(comparisons(context, agents=study.agents)),
-        reference_comparisons=tuple(
-            row for reference in stricter for row in called_rows(comparisons(context, reference=reference))
-        ),
+        reference_comparisons=stricter_rows(context, stricter),
         gaps=gaps,
         pairs=pair_rows(context),
         encoders=agent_difference_rows(context),
@@ -95,11 +101,11 @@ def analyse(
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
         call_counts=call_counts(against_floor),
-        sensitivity=sensitivity_rows(context, families, [*against_floor, *gaps]),
+        sensitivity=sensitivity_rows(context, [*compared, *compared_gaps], [*against_floor, *gaps]),
         other_method=OtherMethod(
             method=(other := other_method(context.method)),
-            floor_comparisons=called_rows(floor_families, method=other),
-            gaps=called_rows(families_of_gaps, method=other),
+            floor_comparisons=called_rows(compared, method=other),
+            gaps=called_rows(compared_gaps, method=other),
         ),
         screen_summaries=screen_summaries(screen),
         problems=problems,
@@ -117,19 +123,15 @@ def resolve_plan(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | No
 
 def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
     """End the analysis if the plan says so; a value that is not finite has been refused when read."""
-    conditions = (
-        (
-            plan.stop.replay_check_fails,
-            "replay",
-            "a replay does not give the recorded return",
-            "Find out why",
-        ),
-        (plan.stop.cell_missing, "missing", "a cell is missing", "Measure what is missing"),
-        (True, "no floor", "a floor is missing", "Measure it (gapfloor floor)"),
-        (True, "levels", "levels are not those that it names", "Measure on the plan's levels"),
-    )
-    for applies, kind, condition, remedy in conditions:
-        reasons = [problem for problem in problems if applies and problem.kind == kind]
+    stops = {
+        "replay": ("a replay does not give the recorded return", "Find out why"),
+        "missing": ("a cell is missing", "Measure what is missing"),
+        "no floor": ("a floor is missing", "Measure it (gapfloor floor)"),
+        "levels": ("levels are not those that it names", "Measure on the plan's levels"),
+    }
+    ignored = {"replay": not plan.stop.replay_check_fails, "missing": not plan.stop.cell_missing}
+    for kind, (condition, remedy) in stops.items():
+        reasons = [problem for problem in problems if problem.kind == kind and not ignored.get(kind)]
         if reasons:
             listed = "\n".join(f"  {problem.where}: {problem.what}" for problem in reasons[:_SHOWN])
             more = f"\n  and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
@@ -174,20 +176,4 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
             for _, text in (locked.addenda if locked is not None else ())
         ),
         **fixed,
-    )
-
-
-def _summary(study: StudyEpisodes, inputs: Inputs) -> SourceSummary:
-    runs = {(c.game, c.mode, c.budget, run) for c, by_run in study.policies.items() for run in by_run}
-    return SourceSummary(
-        n_episodes=inputs.n_rows,
-        n_cells=study.n_cells,
-        n_runs=len(runs),
-        n_floor_episodes=sum(
-            sample.returns.size for place, sample in study.references.items() if place.reference == FLOOR_RULE
-        ),
-        **study.labels,
-        has_level_seeds=bool((inputs.level_seed >= 0).all()),
-        has_cell_records=inputs.cells is not None,
-        extra_columns=inputs.extra_columns,
     )

@@ -22,7 +22,7 @@ import numpy as np
 from gapfloor.analysis.rows import ComparisonRow, Decision, GapRow, RuleDifferenceRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.statistics.clustered import independent_difference, mean_by_level, pair_by_level
+from gapfloor.statistics.level_crossing import independent_difference, mean_by_level, pair_by_level
 from gapfloor.tables.cells import estimate, p_value
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
@@ -76,50 +76,6 @@ class CheckpointRow(ComparisonRow):
     """Whether one action was taken in nearly every visited state."""
 
 
-def checkpoint_row(played: Played, level_set: str, floor: EpisodeSample) -> CheckpointRow:
-    """Return and floor on one level set, played on the same schedule."""
-    sample = played.samples[level_set]
-    mean, reference = (mean_by_level(each.returns, each.levels) for each in (sample, floor))
-    return CheckpointRow(
-        **played.labels,
-        level_set=level_set,
-        mean=mean.value,
-        sem=mean.se,
-        floor=reference.value,
-        floor_sem=reference.se,
-        floor_n=floor.returns.size,
-        delta=pair_by_level(sample.returns, floor.returns, sample.levels),
-        decision=_NOT_TESTED,
-        runs_above=int(mean.value > reference.value),
-        n_levels=np.unique(sample.levels).size,
-        n_episodes=sample.returns.size,
-        entropy_played=sample.entropy_played,
-        entropy_raw=sample.entropy_raw,
-        is_one_action=sample.is_one_action,
-    )
-
-
-def checkpoint_gap(played: Played, rows: Mapping[str, CheckpointRow]) -> GapRow:
-    """Train - test; levels of the two sets are independent."""
-    train, test = (
-        mean_by_level(played.samples[name].returns, played.samples[name].levels) for name in ("train", "test")
-    )
-    gap = independent_difference(train, test)
-    return GapRow(
-        **played.labels,
-        train=train.value,
-        train_sem=train.se,
-        test=test.value,
-        test_sem=test.se,
-        gap=gap.value,
-        gap_sem=gap.se,
-        estimate=gap,
-        decision=_NOT_TESTED,
-        floor_gap=rows["train"].floor - rows["test"].floor,
-        n_levels=(rows["train"].n_levels, rows["test"].n_levels),
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSeries:
     """The rows of one run at several values of `at`."""
@@ -146,19 +102,63 @@ class CheckpointSeries:
 
 def _series(points: Sequence[Played], floors: Mapping[str, EpisodeSample]) -> dict[str, Any]:
     """The rows of a series, as keyword arguments."""
-    found = [
-        {name: checkpoint_row(played, name, floors[name]) for name in played.samples} for played in points
-    ]
-    return {
-        "floor_comparisons": tuple(row for rows in found for row in rows.values()),
-        "gaps": tuple(
-            checkpoint_gap(played, rows) for played, rows in zip(points, found, strict=True) if len(rows) == 2
-        ),
-    }
+    comparisons: list[CheckpointRow] = []
+    gaps = []
+    for played in points:
+        rows: dict[str, CheckpointRow] = {}
+        means = {}
+        for name, sample in played.samples.items():
+            mean, floor = (mean_by_level(each.returns, each.levels) for each in (sample, floors[name]))
+            means[name] = mean
+            rows[name] = CheckpointRow(
+                **played.labels,
+                level_set=name,
+                mean=mean.value,
+                sem=mean.se,
+                floor=floor.value,
+                floor_sem=floor.se,
+                floor_n=floors[name].returns.size,
+                delta=pair_by_level(sample.returns, floors[name].returns, sample.levels),
+                decision=_NOT_TESTED,
+                runs_above=int(mean.value > floor.value),
+                n_levels=np.unique(sample.levels).size,
+                n_episodes=sample.returns.size,
+                entropy_played=sample.entropy_played,
+                entropy_raw=sample.entropy_raw,
+                is_one_action=sample.is_one_action,
+            )
+        comparisons += rows.values()
+        if len(rows) == 2:
+            train, test = means["train"], means["test"]
+            gap = independent_difference(train, test)  # the levels of the two sets are independent
+            gaps.append(
+                GapRow(
+                    **played.labels,
+                    train=train.value,
+                    train_sem=train.se,
+                    test=test.value,
+                    test_sem=test.se,
+                    gap=gap.value,
+                    gap_sem=gap.se,
+                    estimate=gap,
+                    decision=_NOT_TESTED,
+                    floor_gap=rows["train"].floor - rows["test"].floor,
+                    n_levels=(rows["train"].n_levels, rows["test"].n_levels),
+                )
+            )
+    return {"floor_comparisons": tuple(comparisons), "gaps": tuple(gaps)}
+
+
+class _SaysInJson(ReadableResult):
+    """A result whose document has its sentences among the notes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values: what the command prints with `--json`."""
+        return {**super().to_dict(), "notes": [*self.sentences(), *self.notes]}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Sweep(CheckpointSeries, ReadableResult):
+class Sweep(CheckpointSeries, _SaysInJson):
     """A checkpoint at a grid of temperatures; `at` of a row is its temperature."""
 
     row_names = ("floor_comparisons", "gaps", "pairs")
@@ -183,10 +183,6 @@ class Sweep(CheckpointSeries, ReadableResult):
         """The row of a temperature and level set."""
         return next(row for row in self.on(level_set) if row.at == temperature)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document that `gapfloor sweep --json` prints."""
-        return {**super().to_dict(), "notes": [*self.sentences(), *self.notes]}
-
     def table(self) -> Table:
         """One row per temperature, the floor last; errors are clustered by level."""
         reference = self.pairs[0].rule_b
@@ -207,30 +203,30 @@ class Sweep(CheckpointSeries, ReadableResult):
 
     def sentences(self) -> list[str]:
         """What the grid says, one sentence per level set, and what it cannot say."""
-        fixed = [
-            f"{level_set_words(row.level_set)}: {row.rule} took one action in nearly every visited state."
-            for name in self.level_sets
-            for row in self.on(name)
-            if row.is_one_action
-        ]
-        return [*map(self._sentence, self.level_sets), *fixed, _THIS_CHECKPOINT]
-
-    def _sentence(self, level_set: str) -> str:
-        rows = self.on(level_set)
-        means = [row.mean for row in sorted(rows, key=lambda row: row.entropy_played)]
-        n_steps, n_falls = len(means) - 1, sum(after > before for before, after in pairwise(means))
-        shape = f"return falls at {n_falls} of {n_steps} steps as entropy falls, so not monotonically"
-        if n_falls in (0, n_steps):
-            shape = f"return falls at {'every' if n_falls else 'no'} step as entropy falls"
-        # From the coldest, or from the hottest where that is the reference.
-        pairs = [row for row in self.pairs if row.quantity == level_set]
-        far = pairs[0] if pairs[0].rule != pairs[0].rule_b else pairs[-1]
-        found = far.difference
-        difference = f"{estimate(-found.value, (-found.high, -found.low)).typed} ({found.confidence:.0%})"
-        return (
-            f"{level_set_words(level_set)}: {shape}. {far.rule_b} - {far.rule}: {difference}, "
-            f"p = {p_value(found.p).plain}, paired over {rows[0].n_levels} levels."
-        )
+        said, fixed = [], []
+        for name in self.level_sets:
+            words = {"train": "Training levels", "test": "Held-out levels"}.get(name, f"Levels '{name}'")
+            rows = self.on(name)
+            means = [row.mean for row in sorted(rows, key=lambda row: row.entropy_played)]
+            n_steps, n_falls = len(means) - 1, sum(after > before for before, after in pairwise(means))
+            shape = f"return falls at {n_falls} of {n_steps} steps as entropy falls, so not monotonically"
+            if n_falls in (0, n_steps):
+                shape = f"return falls at {'every' if n_falls else 'no'} step as entropy falls"
+            # From the coldest, or from the hottest where that is the reference.
+            pairs = [row for row in self.pairs if row.quantity == name]
+            far = pairs[0] if pairs[0].rule != pairs[0].rule_b else pairs[-1]
+            found = far.difference
+            difference = f"{estimate(-found.value, (-found.high, -found.low)).typed} ({found.confidence:.0%})"
+            said.append(
+                f"{words}: {shape}. {far.rule_b} - {far.rule}: {difference}, p = {p_value(found.p).plain}, paired over "
+                f"{rows[0].n_levels} levels."
+            )
+            fixed += [
+                f"{words}: {row.rule} took one action in nearly every visited state."
+                for row in rows
+                if row.is_one_action
+            ]
+        return [*said, *fixed, _THIS_CHECKPOINT]
 
 
 def analyse_sweep(grid: Sequence[Played], floors: Mapping[str, EpisodeSample], **about: Any) -> Sweep:
@@ -310,7 +306,7 @@ class TrainingCurve(CheckpointSeries):
 
 
 @dataclass(frozen=True, repr=False)
-class TrainingCurves(ReadableResult):
+class TrainingCurves(_SaysInJson):
     """The curves of one or more runs."""
 
     row_names = ("gaps", "floor_comparisons", "in_loop")
@@ -321,10 +317,6 @@ class TrainingCurves(ReadableResult):
     """How levels were chosen (draws or census), with slots, burn-in and episodes."""
     notes: tuple[str, ...] = ()
     """Sentences that a reader must know."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document that `gapfloor training-curve --json` prints."""
-        return {**super().to_dict(), "notes": [*self.sentences(), *self.notes]}
 
     def json_rows(self, name: str) -> list[dict[str, Any]]:
         """Gaps, comparisons or in-loop means of all runs, each with the run's name."""
@@ -361,24 +353,29 @@ def analyse_curve(
 ) -> TrainingCurve:
     """The curve of one run from its checkpoints, in the order of their steps, and its log (`History.log`)."""
     logged = {row.steps: row for row in log if row.n_episodes}
+    in_loop = []
+    for played in checkpoints:
+        if played.rule == "sampled" and played.at in logged:
+            returns, row = played.samples["train"].returns, logged[played.at]
+            spread = float(np.std(returns, ddof=1)) if returns.size > 1 else math.nan
+            error, mean = spread / math.sqrt(returns.size), float(np.mean(returns))
+            in_loop.append(
+                InLoopPoint(
+                    steps=row.steps,
+                    in_loop=row.episode_return,
+                    window_episodes=row.n_episodes,
+                    window_updates=row.n_updates,
+                    fixed=mean,
+                    fixed_sem=error,
+                    difference=row.episode_return - mean,
+                    se=math.hypot(error, spread / math.sqrt(row.n_episodes)),
+                )
+            )
     return TrainingCurve(
         name=name,
-        in_loop=tuple(
-            _in_loop_point(played.samples["train"].returns, logged[played.at])
-            for played in checkpoints
-            if played.rule == "sampled" and played.at in logged
-        ),
+        in_loop=tuple(in_loop),
         in_loop_curve=tuple((row.steps, row.episode_return) for row in logged.values()),
         **_series(checkpoints, floors),
-    )
-
-
-def _in_loop_point(returns: Any, log: Any) -> InLoopPoint:
-    spread = float(np.std(returns, ddof=1)) if returns.size > 1 else math.nan
-    sem, mean = spread / math.sqrt(returns.size), float(np.mean(returns))
-    se = math.hypot(sem, spread / math.sqrt(log.n_episodes))
-    return InLoopPoint(
-        log.steps, log.episode_return, log.n_episodes, log.n_updates, mean, sem, log.episode_return - mean, se
     )
 
 
@@ -389,8 +386,3 @@ def rule_at(temperature: float) -> str:
     ('greedy', 'temperature:0.25', 'sampled')
     """
     return {0.0: "greedy", 1.0: "sampled"}.get(float(temperature), f"temperature:{temperature:g}")
-
-
-def level_set_words(level_set: str) -> str:
-    """A level set at the start of a sentence."""
-    return {"train": "Training levels", "test": "Held-out levels"}.get(level_set, f"Levels '{level_set}'")

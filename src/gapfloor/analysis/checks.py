@@ -8,7 +8,8 @@ refused whether the plan is locked or not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,10 @@ def find_problems(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> tuple[Pro
 
 def departures(study: StudyEpisodes, plan: Plan) -> tuple[Problem, ...]:
     """Where the data are not what a plan says: rules, agents, numbers of runs, levels."""
-    absent = [rule for rule in plan.scope.rules if rule not in study.rules]
-    rules = (("missing", rule, "the plan names this rule; no episodes") for rule in absent)
-    return _as_problems([*rules, *_planned_runs(study, plan), *_planned_levels(study, plan)])
+    return _as_problems(_departures(study, plan))
 
 
-def _as_problems(found: Iterable[tuple[Any, str, str]]) -> tuple[Problem, ...]:
+def _as_problems(found: Found) -> tuple[Problem, ...]:
     return tuple(Problem(kind=kind, where=where, what=what) for kind, where, what in found)
 
 
@@ -48,11 +47,8 @@ def _all(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> Found:
     for text in inputs.assumed:
         yield "assumed", "the source", text
     if (n := len(study.agents)) > MOST_AGENTS:
-        yield (
-            "assumed",
-            "the source",
-            f"{n:,} agents: differences between agents are left out above {MOST_AGENTS}",
-        )
+        what = f"{n:,} agents: differences between agents are left out above {MOST_AGENTS}"
+        yield "assumed", "the source", what
     for name in inputs.damaged:
         yield "missing", f"cell {name}", "the cell is cut or altered and counts as missing"
     for name in inputs.replay_failures:
@@ -63,9 +59,20 @@ def _all(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> Found:
         yield from _missing_cells(study, place)
         yield from _unbalanced_cells(study, conditions, plan)
         yield from _floors(study, place, plan)
-        yield from _too_few_runs(study, conditions, plan)
+        for condition in conditions:
+            n = len(study.policies[condition])
+            what = f"{n} runs, where a call needs {plan.least_runs}: they are described, but not tested"
+            if n == 1:
+                what = "one run: it is described, but not tested, and does not count in its family"
+            if n < plan.least_runs:
+                yield "too few", place.words(condition.rule, condition.level_set), what
     if "all" not in (plan.scope.train, plan.scope.test):
-        yield from _shared_levels(study)
+        for place, rule in product(study.places, study.rules):
+            train, test = (levels_of(study.runs(place, rule, name).values()) for name in BOTH)
+            both = np.intersect1d(train, test, assume_unique=True)
+            if both.size:
+                what = f"{both.size} levels were played both as training and as held-out levels, for example {both[0]}"
+                yield "levels", place.words(rule), what
     for copy in study.copies:
         first = copy.place._replace(budget=copy.first_budget).words(str(copy.first))
         what = f"{copy.episodes} equals one of {first}: copies of one checkpoint are one run, not two"
@@ -171,27 +178,6 @@ def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Found:
             yield "unbalanced", where, what
 
 
-def _shared_levels(study: StudyEpisodes) -> Found:
-    """Levels that were played as training and as held-out levels."""
-    for place in study.places:
-        for rule in study.rules:
-            train, test = (levels_of(study.runs(place, rule, name).values()) for name in BOTH)
-            both = np.intersect1d(train, test, assume_unique=True)
-            if both.size:
-                what = f"{both.size} levels were played both as training and as held-out levels, for example {both[0]}"
-                yield "levels", place.words(rule), what
-
-
-def _too_few_runs(study: StudyEpisodes, conditions: Sequence[Condition], plan: Plan) -> Found:
-    for condition in conditions:
-        n = len(study.policies[condition])
-        what = f"{n} runs, where a call needs {plan.least_runs}: they are described, but not tested"
-        if n == 1:
-            what = "one run: it is described, but not tested, and does not count in its family"
-        if n < plan.least_runs:
-            yield "too few", condition.place.words(condition.rule, condition.level_set), what
-
-
 def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
     """Refuse a plan that names a reference, an agent or a rule which neither the plan nor the data have."""
     plan = locked.plan
@@ -200,7 +186,7 @@ def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
             "The plan says stop.value_not_finite = false, but returns that are not finite cannot be analysed. "
             "Set it to true, and leave such episodes out of the data yourself."
         )
-    references = sorted({place.reference for place in study.references})
+    references = sorted({where.rule for where in study.references})
     if plan.floor.reference not in {FLOOR_RULE, *references}:
         raise UsageError(
             f"The plan compares with the reference '{plan.floor.reference}' (floor.reference), which the data do not "
@@ -224,9 +210,11 @@ def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
             )
 
 
-def _planned_runs(study: StudyEpisodes, plan: Plan) -> Found:
-    """Agents, numbers of runs and seeds that differ from the plan's."""
+def _departures(study: StudyEpisodes, plan: Plan) -> Found:
+    """Rules, agents, numbers of runs and seeds that differ from the plan's, and levels outside their level set."""
     scope = plan.scope
+    for rule in (rule for rule in scope.rules if rule not in study.rules):
+        yield "missing", rule, "the plan names this rule; no episodes"
     has_scope = any(each is not None for each in (scope.agents, scope.runs, scope.seeds))
     for place in study.places if has_scope else ():
         if not plan.names(game=place.game, budget=place.budget):
@@ -236,34 +224,28 @@ def _planned_runs(study: StudyEpisodes, plan: Plan) -> Found:
         present = {run.agent for run in here}
         for agent in scope.agents or sorted(present):
             seeds = {run.seed for run in here if run.agent == agent}
-            n = sum(run.agent == agent for run in here)
+            n, where = sum(run.agent == agent for run in here), place.words(agent)
             if not n:
-                yield "missing", place.words(agent), "the plan names this agent; no episodes"
+                yield "missing", where, "the plan names this agent; no episodes"
                 continue
             if scope.runs is not None and n != scope.runs:
-                what = f"{n} different runs, where the plan says {scope.runs}"
-                yield "missing", place.words(agent), what
+                yield "missing", where, f"{n} different runs, where the plan says {scope.runs}"
             if scope.seeds is not None and seeds != set(scope.seeds):
                 what = f"seeds {', '.join(sorted(seeds))}, where the plan says {', '.join(scope.seeds)}"
-                yield "missing", place.words(agent), what
+                yield "missing", where, what
         for agent in sorted(present - set(scope.agents or present)):
             what = "the plan does not name this agent, whose runs would enter the pooled rows"
             yield "missing", place.words(agent), what
-
-
-def _planned_levels(study: StudyEpisodes, plan: Plan) -> Found:
-    """Episodes on levels that do not belong to the level set that they are filed under."""
-    planned = {"train": LevelSet.parse(plan.scope.train), "test": LevelSet.parse(plan.scope.test)}
-    for condition, runs in study.policies.items():
-        game, _, budget, rule, level_set = condition
+    planned = {"train": LevelSet.parse(scope.train), "test": LevelSet.parse(scope.test)}
+    for (game, _, budget, rule, level_set), runs in study.policies.items():
         if level_set not in planned or not plan.names(game=game, budget=budget):
             continue
-        seeds = levels_of(runs.values())
-        outside = [int(seed) for seed in seeds if int(seed) not in planned[level_set]]
+        levels = levels_of(runs.values()).tolist()
+        outside = [seed for seed in levels if seed not in planned[level_set]]
         if outside:
             where = ", ".join(part for part in (game, budget, rule, level_set) if part)
             what = (
-                f"{len(outside)} of {seeds.size} levels are outside the plan's {planned[level_set]}, "
+                f"{len(outside)} of {len(levels)} levels are outside the plan's {planned[level_set]}, "
                 f"for example {outside[0]}"
             )
             yield "levels", where, what

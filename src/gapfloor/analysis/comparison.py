@@ -241,17 +241,17 @@ def _have_levels(study: StudyEpisodes) -> bool:
                     sample.draw, expected.draw
                 )
             if not same:
+                schedules = [
+                    f"{each.returns.size} episodes in the draws {', '.join(each.draws)}"
+                    for each in (expected, sample)
+                ]
                 raise UsageError(
                     f"{first} and {run} did not play the same schedule on {condition.game}, {condition.rule}, "
-                    f"{condition.level_set} ({_schedule(expected)} against {_schedule(sample)}): evaluate both with "
+                    f"{condition.level_set} ({' against '.join(schedules)}): evaluate both with "
                     "the same draws, episodes and levels."
                 )
             known = known and both_known
     return known
-
-
-def _schedule(sample: RunSample) -> str:
-    return f"{sample.returns.size} episodes in the draws {', '.join(sample.draws)}"
 
 
 def _row(

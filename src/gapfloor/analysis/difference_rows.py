@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Sequence
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from gapfloor.analysis.rows import (
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
 from gapfloor.statistics.families import holm, word_of
-from gapfloor.statistics.paired import agent_sample, difference_of_agents, paired_difference
-from gapfloor.statistics.run_shape import FamilyShape, difference_doubt, family_shape
+from gapfloor.statistics.paired import difference_of_agents, paired_difference
+from gapfloor.statistics.run_shape import difference_doubt, family_shape
 from gapfloor.statistics.welch import moments, welch_of_moments
 
 QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
@@ -41,7 +41,11 @@ def run_values(
     """One value per run: its return on a level set, or its gap; on all draws, or on one."""
 
     def mean(sample: RunSample) -> float:
-        return sample.mean if draw is None else sample.draw_means.get(draw, NAN)
+        if draw is None:
+            return sample.mean
+        if draw not in sample.draws:
+            return NAN
+        return float(np.sort(sample.returns[sample.draw == sample.draws.index(draw)]).mean())
 
     if quantity == "gap":
         both = context.study.halves(place, rule, agent=agent)
@@ -67,47 +71,35 @@ def pair_rows(context: PlannedStudy) -> tuple[RuleDifferenceRow, ...]:
         # A merged rule is always compared with the greedy rule that it repairs.
         reason = f"the plan does not name the difference {' - '.join(merged)}"
         wanted |= {(merged, quantity): reason for quantity in QUANTITIES}
-    found = (
-        _pair(context, place, rules, quantity, agent, unnamed)
-        for agent in context.pools
-        for place in context.study.places
-        for (rules, quantity), unnamed in wanted.items()
-    )
-    rows = [row for row in found if row is not None]
+    rows = []
+    for agent, place, ((rules, quantity), unnamed) in product(
+        context.pools, context.study.places, wanted.items()
+    ):
+        first, second = (run_values(context, place, rule, quantity, agent=agent) for rule in rules)
+        if not (shared := sorted(set(first) & set(second))):
+            continue
+        row = context.row(
+            "pair", place, n=len(shared), rules=rules, level_sets=BOTH if quantity == "gap" else (quantity,),
+            agent=agent, names=(quantity, *([agent] if agent is not None else [])), unnamed=unnamed,
+        )  # fmt: skip
+        a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
+        difference = paired_difference(a, b, method=context.method, **context.resampling(row["seed"]))
+        rows.append(
+            RuleDifferenceRow(
+                **{**row, "level_set": ""},
+                rule_b=rules[1],
+                quantity=quantity,
+                difference=difference,
+                runs_first_higher=int(np.count_nonzero(a > b)),
+                runs_second_higher=int(np.count_nonzero(b > a)),
+            )
+        )
     adjusted = holm_within(
         rows,
         lambda row: (row.mode, row.budget, row.agent, row.rule, row.rule_b, row.quantity),
         lambda row: row.difference.p,
     )
     return tuple(dataclasses.replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True))
-
-
-def _pair(
-    context: PlannedStudy,
-    place: Place,
-    rules: tuple[str, str],
-    quantity: Quantity,
-    agent: str | None,
-    unnamed: str,
-) -> RuleDifferenceRow | None:
-    first, second = (run_values(context, place, rule, quantity, agent=agent) for rule in rules)
-    shared = sorted(set(first) & set(second))
-    if not shared:
-        return None
-    row = context.row(
-        "pair", place, n=len(shared), rules=rules, level_sets=BOTH if quantity == "gap" else (quantity,),
-        agent=agent, names=(quantity, *([agent] if agent is not None else [])), unnamed=unnamed,
-    )  # fmt: skip
-    a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
-    difference = paired_difference(a, b, method=context.method, **context.resampling(row["seed"]))
-    return RuleDifferenceRow(
-        **{**row, "level_set": ""},
-        rule_b=rules[1],
-        quantity=quantity,
-        difference=difference,
-        runs_first_higher=int(np.count_nonzero(a > b)),
-        runs_second_higher=int(np.count_nonzero(b > a)),
-    )
 
 
 def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceRow, ...]:
@@ -119,60 +111,62 @@ def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceRow, ..
     rows: list[AgentDifferenceRow] = []
     if len(context.study.agents) > MOST_AGENTS:
         return ()
-    for place in context.study.places:
-        for rule in context.study.rules:
-            found = {quantity: _between_agents(context, place, rule, quantity) for quantity in QUANTITIES}
-            for agents in combinations(context.study.agents, 2):
-                train, gap = found["train"].get(agents), found["gap"].get(agents)
-                if train is not None and gap is not None and gap.difference.value:
-                    share = train.difference.value / gap.difference.value
-                    found["gap"][agents] = dataclasses.replace(gap, share_from_training=share)
-                rows += [found[quantity][agents] for quantity in QUANTITIES if agents in found[quantity]]
-    decided: dict[int, AgentDifferenceRow] = {}
-    for members in families_of(rows, lambda row: (row.mode, row.budget, row.rule, row.quantity)):
+    for place, rule in product(context.study.places, context.study.rules):
+        found = {quantity: _between_agents(context, place, rule, quantity) for quantity in QUANTITIES}
+        for agents in combinations(context.study.agents, 2):
+            train, gap = found["train"].get(agents), found["gap"].get(agents)
+            if train is not None and gap is not None and gap.difference.value:
+                share = train.difference.value / gap.difference.value
+                found["gap"][agents] = dataclasses.replace(gap, share_from_training=share)
+            rows += [found[quantity][agents] for quantity in QUANTITIES if agents in found[quantity]]
+
+    def family(i: int) -> tuple[str, ...]:
+        return rows[i].mode, rows[i].budget, rows[i].rule, rows[i].quantity
+
+    for members in families_of(range(len(rows)), family):
         calls = _decisions(context, [rows[i] for i in members])
-        decided |= {
-            i: dataclasses.replace(rows[i], decision=call) for i, call in zip(members, calls, strict=True)
-        }
-    return tuple(decided[i] for i in range(len(rows)))
+        for i, call in zip(members, calls, strict=True):
+            rows[i] = dataclasses.replace(rows[i], decision=call)
+    return tuple(rows)
 
 
 def _between_agents(
     context: PlannedStudy, place: Place, rule: str, quantity: Quantity
 ) -> dict[tuple[str, str], AgentDifferenceRow]:
-    """The differences between all agents measured here. What one agent contributes is computed once."""
-    every = _by_agent(run_values(context, place, rule, quantity))
-    values = {agent: agent_sample(found, agent) for agent, found in every.items()}
-    one_draw = [
+    """The differences between all agents measured here."""
+    study, rows = context.study, {}
+    values = _by_agent(run_values(context, place, rule, quantity))
+    one_at_a_time = study.draws if context.plan.agents.one_draw_at_a_time and len(values) > 1 else ()
+    on_draws = [
         {agent: moments(found) for agent, found in _by_agent(on_draw).items()}
-        for draw in (
-            context.study.draws if context.plan.agents.one_draw_at_a_time and len(values) > 1 else ()
-        )
+        for draw in one_at_a_time
         if (on_draw := run_values(context, place, rule, quantity, draw=draw))
     ]
-    rows = {}
-    for agents in combinations([agent for agent in context.study.agents if agent in values], 2):
-        a, b = (values[agent] for agent in agents)
+    for agents in combinations([agent for agent in study.agents if agent in values], 2):
+        a, b = (moments(values[agent]) for agent in agents)
         row = context.row(
-            "agents", place, n=a.moments.n + b.moments.n, rules=(rule,),
-            level_sets=BOTH if quantity == "gap" else (quantity,), agent=agents[0], names=(quantity, *agents),
+            "agents", place, n=a.n + b.n, rules=(rule,), level_sets=BOTH if quantity == "gap" else (quantity,),
+            agent=agents[0], names=(quantity, *agents),
         )  # fmt: skip
-        on_draws = [
-            welch_of_moments(*(known[agent] for agent in agents)).p
-            for known in one_draw
+        p_draws = [
+            p
+            for known in on_draws
             if known.keys() >= set(agents)
+            and not math.isnan(p := welch_of_moments(known[agents[0]], known[agents[1]]).p)
         ]
-        p_draws = [p for p in on_draws if not math.isnan(p)]
+        difference = difference_of_agents(
+            values[agents[0]], values[agents[1]], method=context.method, **context.resampling(row["seed"])
+        )
         rows[agents] = AgentDifferenceRow(
             **{**row, "level_set": ""},
             quantity=quantity,
             agent_b=agents[1],
-            mean=a.moments.mean,
-            sem=a.moments.sem,
-            mean_b=b.moments.mean,
-            sem_b=b.moments.sem,
-            n_runs=(a.moments.n, b.moments.n),
-            difference=difference_of_agents(a, b, method=context.method, **context.resampling(row["seed"])),
+            mean=a.mean,
+            sem=a.sem,
+            mean_b=b.mean,
+            sem_b=b.sem,
+            n_runs=(a.n, b.n),
+            difference=difference,
             decision=Decision(),
             p_draw_min=min(p_draws, default=NAN),
             p_draw_max=max(p_draws, default=NAN),
@@ -184,38 +178,29 @@ def _decisions(context: PlannedStudy, family: Sequence[AgentDifferenceRow]) -> l
     """The calls of one family; those that the shape of the runs forbids are not made by the recommended method."""
     first, least, words = family[0], context.plan.least_runs, ("first higher", "second higher")
     adjusted = holm([row.difference.p if min(row.n_runs) >= least else NAN for row in family])
-    shapes = _shapes(context, family) if context.method == "recommended" else {}
+    # The shape of each agent's runs in all games of the family, as for calls against the floor.
+    samples: dict[str, list[Floats]] = {}
+    if context.method == "recommended":
+        for place in dict.fromkeys(Place(row.game, row.mode, row.budget) for row in family):
+            values = _by_agent(run_values(context, place, first.rule, first.quantity))
+            for agent, found in values.items():
+                samples.setdefault(agent, []).append(found)
+    shapes = {agent: family_shape(found) for agent, found in samples.items()}
     name = f"agents: {', '.join(part for part in (first.rule, first.quantity, first.budget) if part)}"
     size = int(np.count_nonzero(~np.isnan(adjusted)))
     decisions = []
     for row, p in zip(family, map(float, adjusted), strict=True):
         call = word_of(p, row.difference.value, words, alpha=context.plan.floor.alpha)
         reason = ""
-        if call in words and shapes and (reason := _doubt(shapes, row)):
-            call = "not tested"
-        elif call == "not tested":
+        if call == "not tested":
             few = f"{row.n_runs[0]} and {row.n_runs[1]} runs"
             reason = "the runs do not differ" if min(row.n_runs) >= least else few
+        elif call in words and shapes:
+            one, other = shapes[str(row.agent)], shapes[row.agent_b]
+            reason = difference_doubt(*((one, other) if row.difference.value > 0 else (other, one)))
+            call = "not tested" if reason else call
         decisions.append(Decision(call=call, p_adjusted=p, family=name, family_size=size, reason=reason))
     return decisions
-
-
-def _shapes(context: PlannedStudy, family: Sequence[AgentDifferenceRow]) -> dict[str, FamilyShape]:
-    """The shape of each agent's runs in all games of a family, as for calls against the floor."""
-    samples: dict[str, list[Floats]] = {}
-    for place in dict.fromkeys(Place(row.game, row.mode, row.budget) for row in family):
-        for agent, values in _by_agent(
-            run_values(context, place, family[0].rule, family[0].quantity)
-        ).items():
-            samples.setdefault(agent, []).append(values)
-    return {agent: family_shape(found) for agent, found in samples.items()}
-
-
-def _doubt(shapes: Mapping[str, FamilyShape], row: AgentDifferenceRow) -> str:
-    """Why the shape of the runs forbids the call that the difference asks for; empty where it does not."""
-    agents = (str(row.agent), row.agent_b)
-    higher, lower = (shapes[agent] for agent in (agents if row.difference.value > 0 else agents[::-1]))
-    return difference_doubt(higher, lower)
 
 
 def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
@@ -227,32 +212,31 @@ def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
 
 def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentRow, ...]:
     """One agent's means and SEMs, as in the paper's per-encoder tables."""
-    rows = []
-    for place in context.study.places:
-        for rule in context.study.rules:
-            every = {name: _by_agent(run_values(context, place, rule, name)) for name in QUANTITIES}
-            for agent in context.study.agents:
-                values = {name: every[name].get(agent, np.zeros(0)) for name in QUANTITIES}
-                if not (n := max(array.size for array in values.values())):
-                    continue
-                means: dict[str, Any] = {}
-                for name, array in values.items():
-                    means |= {name: float(array.mean()) if array.size else NAN, f"{name}_sem": sem(array)}
-                rows.append(
-                    AgentRow(
-                        **context.row("agent", place, n=n, rules=(rule,), agent=agent, names=(agent,)),
-                        **means,
-                        z_train=_floor_z(context, place, "train", values["train"]),
-                        z_test=_floor_z(context, place, "test", values["test"]),
-                        tier=tier_of(place, agent),
-                    )
+    rows, study = [], context.study
+
+    def z(place: Place, level_set: str, values: Floats) -> float:
+        floor = study.floor(place, level_set)
+        if floor is None or values.size < 2:
+            return NAN
+        error = float(np.hypot(sem(values), sem(np.sort(floor.units))))
+        return (float(values.mean()) - floor.mean) / error if error else NAN
+
+    for place, rule in product(study.places, study.rules):
+        every = {name: _by_agent(run_values(context, place, rule, name)) for name in QUANTITIES}
+        for agent in study.agents:
+            values = {name: every[name].get(agent, np.zeros(0)) for name in QUANTITIES}
+            if not (n := max(array.size for array in values.values())):
+                continue
+            means: dict[str, Any] = {}
+            for name, array in values.items():
+                means |= {name: float(array.mean()) if array.size else NAN, f"{name}_sem": sem(array)}
+            rows.append(
+                AgentRow(
+                    **context.row("agent", place, n=n, rules=(rule,), agent=agent, names=(agent,)),
+                    **means,
+                    z_train=z(place, "train", values["train"]),
+                    z_test=z(place, "test", values["test"]),
+                    tier=tier_of(place, agent),
                 )
+            )
     return tuple(rows)
-
-
-def _floor_z(context: PlannedStudy, place: Place, level_set: str, values: Floats) -> float:
-    floor = context.study.floor(place, level_set)
-    if floor is None or values.size < 2:
-        return NAN
-    error = float(np.hypot(sem(values), sem(np.sort(floor.units))))
-    return (float(values.mean()) - floor.mean) / error if error else NAN

@@ -13,18 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.columns import (
-    comparison_table,
-    floor_table,
-    gap_table,
-    score_table,
-)
-from gapfloor.analysis.compared import called_rows
-from gapfloor.analysis.floor_rows import comparisons, return_row
-from gapfloor.analysis.gap_rows import gap_families
-from gapfloor.analysis.grouping import Place, ReferencePlace, RunName, RunSample, group
-from gapfloor.analysis.inputs import inputs_of_cells
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.columns import comparison_table, floor_table, gap_table, score_table
+from gapfloor.analysis.compared import called_rows, comparisons, gap_comparisons, stricter_rows
+from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample, group
+from gapfloor.analysis.inputs import LABELS, inputs_of_cells
+from gapfloor.analysis.planned_study import PlannedStudy, families_of
+from gapfloor.analysis.return_rows import return_row
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
@@ -36,8 +30,8 @@ from gapfloor.tables.cells import counted, fine_decimals, fixed
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
 
-#: Labels of a cell that its row has.
-_LABELS = ("game", "mode", "agent", "seed", "budget", "reference", "rule", "level_set", "draw")
+#: A stored cell, what it has in common with others of its row, and the sample that it is part of.
+Gathered = tuple[StoredCell, tuple[Place, str, str, str, str], RunSample]
 _WHOLE = "The level set 'all' is the whole distribution: no other level set is disjoint from it."
 
 
@@ -145,13 +139,14 @@ class Evaluation(ReadableResult):
         """The calls on held-out levels (on training levels where there are no others); the returns of one run."""
         rows = [row for row in self.floor_comparisons if row.level_set == "test"] or self.floor_comparisons
         if rows and all(row.n == 1 for row in rows) and len({row.agent for row in rows}) == 1:
-            returns = ", ".join(
-                f"{fixed(row.mean, fine_decimals(row.mean)).plain} ({row.rule})" for row in rows
+            *returns, floor = (
+                fixed(value, fine_decimals(value)).plain
+                for value in (*(row.mean for row in rows), rows[0].floor)
             )
+            scores = ", ".join(f"{mean} ({row.rule})" for mean, row in zip(returns, rows, strict=True))
             levels = "held-out" if rows[0].level_set == "test" else rows[0].level_set
-            floor = fixed(rows[0].floor, fine_decimals(rows[0].floor)).plain
             return [
-                f"On {levels} levels this run of {rows[0].agent} scores {returns}; random play scores {floor}."
+                f"On {levels} levels this run of {rows[0].agent} scores {scores}; random play scores {floor}."
             ]
         calls: dict[tuple[str, str], list[str]] = {}
         for row in rows:
@@ -183,22 +178,20 @@ def summarise_evaluation(
             a rule leaves no error of a mean over these levels.
         upper: an upper reference and its name, for normalised scores.
     """
-    context = _context([*floors, *cells, *references])
-    stricter = dict.fromkeys(cell.manifest.labels["reference"] for cell in references)
-    returns = [
-        *reference_rows(cells=[*floors, *references], deterministic_rules=deterministic_rules),
-        *_return_rows(context, cells, deterministic_rules),
-    ]
+    context, found = _gather([*floors, *references, *cells])
+    returns = _return_rows(context, found, deterministic_rules)
     against_floor = called_rows(comparisons(context))
-    rows = tuple(_cell_row(context, cell) for cell in [*floors, *cells])
+    played = [*found[: len(floors)], *found[len(floors) + len(references) :]]
+    rows = tuple(_cell_row(cell, sample) for cell, _, sample in played)
+    is_whole = any(cell.manifest.content["levels"] == "all" for cell, *_ in played)
     return Evaluation(
         cells=rows,
         returns=tuple(returns),
-        gaps=called_rows(gap_families(context)),
+        gaps=called_rows(gap_comparisons(context)),
         floor_comparisons=against_floor,
-        notes=(*notes, *_notes(context, rows, [*floors, *cells])),
-        reference_comparisons=tuple(
-            row for reference in stricter for row in called_rows(comparisons(context, reference=reference))
+        notes=(*notes, *_notes(context, rows, is_whole=is_whole)),
+        reference_comparisons=stricter_rows(
+            context, dict.fromkeys(cell.manifest.labels["reference"] for cell in references)
         ),
         normalised=tuple(_scores(returns, against_floor, *upper)) if upper else (),
     )
@@ -211,53 +204,58 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
         cells: the cells of references.
         deterministic_rules: as in `summarise_evaluation`.
     """
-    found = []
     # One game of two engines is two games: their episodes are never pooled.
-    for engine in dict.fromkeys(map(_engine, cells)):
-        same = [cell for cell in cells if _engine(cell) == engine]
-        found += _return_rows(_context(same), same, deterministic_rules)
-    return found
+    engines = families_of(cells, _engine)
+    return [row for same in engines for row in _return_rows(*_gather(same), deterministic_rules)]
 
 
-def _context(cells: Sequence[StoredCell]) -> PlannedStudy:
+def _gather(cells: Sequence[StoredCell]) -> tuple[PlannedStudy, list[Gathered]]:
     # A cell may be named twice, e.g. as the floor and as a reference.
-    once = list({cell.path: cell for cell in cells}.values())
-    study = group(inputs_of_cells(once), paper_plan())
-    return PlannedStudy(study, paper_plan(), pools=study.agents)
+    study = group(inputs_of_cells(list({cell.path: cell for cell in cells}.values())), paper_plan())
+    found: list[Gathered] = []
+    for cell in cells:
+        labels = cell.manifest.labels
+        game, mode, budget, agent, seed, reference, rule, level_set, _ = (
+            "" if labels[name] is None else str(labels[name]) for name in LABELS
+        )
+        where = Condition(game, mode, budget, reference or rule, level_set)
+        sample = study.references[where] if reference else study.policies[where][RunName(agent, seed)]
+        found.append((cell, (where.place, agent, reference, rule, level_set), sample))
+    return PlannedStudy(study, paper_plan(), pools=study.agents), found
+
+
+def _engine(cell: StoredCell) -> str:
+    content = cell.manifest.content
+    return f"{content.get('engine', 'procgen')} {content.get('engine_version', '')}".strip()
 
 
 def _return_rows(
-    context: PlannedStudy, cells: Sequence[StoredCell], deterministic_rules: Collection[str]
+    context: PlannedStudy, cells: Sequence[Gathered], deterministic_rules: Collection[str]
 ) -> list[ReturnRow]:
     """One row per agent or reference, rule and level set, in the order of the cells."""
-    first: dict[tuple[str, ...], StoredCell] = {}
-    for cell in cells:
-        first.setdefault(
-            _named(cell, ("game", "mode", "budget", "agent", "reference", "rule", "level_set")), cell
-        )
-    rows = []
-    for (game, mode, budget, agent, reference, rule, level_set), cell in first.items():
-        place = Place(game, mode, budget)
-        samples = [_sample(context, cell)]
+    rows: dict[tuple[Any, ...], ReturnRow] = {}
+    for cell, key, sample in cells:
+        place, agent, reference, rule, level_set = key
+        if key in rows:
+            continue
+        samples, who = [sample], {"reference": reference}
         if not reference:
             samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
+            who = {"agent": agent, "rule": rule}
         more: dict[str, Any] = {"levels": cell.manifest.content["levels"], "engine": _engine(cell)}
-        who: dict[str, Any] = {"reference": reference} if reference else {"agent": agent, "rule": rule}
         # In a census without chance within levels the mean over these levels is known.
-        is_exact = samples[0].is_census and (samples[0].is_deterministic or rule in deterministic_rules)
-        if is_exact and len(samples) == 1 and samples[0].network_means.size < 2:
+        is_exact = sample.is_census and (sample.is_deterministic or rule in deterministic_rules)
+        if is_exact and len(samples) == 1 and sample.network_means.size < 2:
             more["sem"] = 0.0
-        rows.append(return_row(context, samples, place, level_set, **who, **more))
-    return rows
+        rows[key] = return_row(context, samples, place, level_set, **who, **more)
+    return list(rows.values())
 
 
 def _scores(
     returns: Sequence[ReturnRow], rows: Sequence[ComparisonRow], upper: float, name: str
 ) -> Iterator[ScoreRow]:
     """(mean - floor)/(upper - floor) of every agent, rule and level set that has a floor."""
-    errors = {
-        (row.budget, row.agent, row.rule, row.level_set): row.sem for row in returns if not row.reference
-    }
+    errors = {(row.budget, row.agent, row.rule, row.level_set): row.sem for row in returns}
     for row in rows:
         error = errors[row.budget, row.agent, row.rule, row.level_set]
         yield ScoreRow(
@@ -270,13 +268,12 @@ def _scores(
         )
 
 
-def _cell_row(context: PlannedStudy, cell: StoredCell) -> CellRow:
+def _cell_row(cell: StoredCell, sample: RunSample) -> CellRow:
     labels, record = cell.manifest.labels, cell.manifest.record
-    sample = _sample(context, cell)
     returns = np.sort(sample.returns[sample.draw == sample.draws.index(str(labels["draw"]))])
     counts = np.asarray(record.get("action_counts", [1]) or [NAN])  # actions that are rows are not counted
     return CellRow(
-        **{name: labels[name] for name in _LABELS},
+        **{name: labels[name] for name in LABELS},
         mean=float(returns.mean()),
         sem=sem(returns),
         n_episodes=returns.size,
@@ -289,28 +286,7 @@ def _cell_row(context: PlannedStudy, cell: StoredCell) -> CellRow:
     )
 
 
-def _sample(context: PlannedStudy, cell: StoredCell) -> RunSample:
-    place = Place(*_named(cell, ("game", "mode", "budget")))
-    agent, seed, reference, rule, level_set = _named(
-        cell, ("agent", "seed", "reference", "rule", "level_set")
-    )
-    if reference:
-        return context.study.references[ReferencePlace(*place, reference, level_set)]
-    return context.study.runs(place, rule, level_set)[RunName(agent, seed)]
-
-
-def _engine(cell: StoredCell) -> str:
-    content = cell.manifest.content
-    return f"{content.get('engine', 'procgen')} {content.get('engine_version', '')}".strip()
-
-
-def _named(cell: StoredCell, names: Sequence[str]) -> tuple[str, ...]:
-    """Labels of a cell as the analysis writes them: text, empty where there is none."""
-    labels = cell.manifest.labels
-    return tuple("" if labels[name] is None else str(labels[name]) for name in names)
-
-
-def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[StoredCell]) -> Iterator[str]:
+def _notes(context: PlannedStudy, rows: Sequence[CellRow], *, is_whole: bool) -> Iterator[str]:
     flagged = {
         (row.agent, row.seed, row.rule)
         for row in rows
@@ -321,8 +297,8 @@ def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[Store
         yield f"{name} under {rule} took one action in nearly every visited state."
     for copy in context.study.copies:
         yield f"{copy.episodes.capitalize()} of {copy.run} equals one of {copy.first}: they are one run, not two."
-    runs = {_named(cell, ("budget", "agent", "seed")) for cell in cells if not cell.is_reference}
-    runs -= {(copy.place.budget, *copy.run) for copy in context.study.copies}
+    runs = {(condition.budget, run) for condition, found in context.study.policies.items() for run in found}
+    runs -= {(copy.place.budget, copy.run) for copy in context.study.copies}
     least = context.plan.least_runs
     if len(runs) < least:
         yield (
@@ -330,5 +306,5 @@ def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[Store
             f"{'these checkpoints' if len(runs) > 1 else 'this checkpoint'} only, and nothing is tested. A call about "
             f"the agent needs at least {least} runs, and six or more to resolve moderate effects (gapfloor power)."
         )
-    if any(cell.manifest.content["levels"] == "all" for cell in cells):
+    if is_whole:
         yield _WHOLE

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gapfloor.analysis.inputs import (
-    FLOOR_RULE,
-    LABELS,
-    Inputs,
-    Label,
-    combined_codes,
-    natural_key,
-    stable_order,
-)
+from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs, combined_codes, natural_key, stable_order
 from gapfloor.plan.model import Plan
-from gapfloor.statistics.clustered import by_level, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
+from gapfloor.statistics.level_crossing import by_level, within_level_sample
 
 AnySample = TypeVar("AnySample")
 #: Between more agents there are so many differences that none is of interest: their number grows with the square.
@@ -49,12 +43,14 @@ class Place(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Where a policy was measured."""
+    """Where a policy or a reference was measured."""
 
     game: str
     mode: str
     budget: str
+    """A reference without a budget serves every budget."""
     rule: str
+    """The name of a reference."""
     level_set: str
 
     @property
@@ -74,16 +70,6 @@ class RunName(NamedTuple):
             " ".join(part for part in (self.agent, f"seed {self.seed}" if self.seed else "") if part)
             or "the run"
         )
-
-
-class ReferencePlace(NamedTuple):
-    """Where a reference was measured; an empty budget serves every budget."""
-
-    game: str
-    mode: str
-    budget: str
-    reference: str
-    level_set: str
 
 
 @dataclass(frozen=True)
@@ -126,19 +112,14 @@ class RunSample:
         """What a gap is tested on: episodes of draws, but in a census levels, since copies of one prove nothing."""
         return by_level(self.returns, self.levels).means if self.is_census else self.returns
 
-    @cached_property
-    def draw_means(self) -> dict[str, float]:
-        """Mean return on each draw."""
-        ends = np.searchsorted(self.draw, np.arange(1, len(self.draws)))
-        parts = np.split(self.returns, ends)
-        return {name: float(np.sort(part).mean()) for name, part in zip(self.draws, parts, strict=True)}
-
-    def without_draw(self, draw: str) -> RunSample:
-        """The sample without the episodes of one draw."""
+    def without_draw(self, draw: str) -> RunSample | None:
+        """The sample without the episodes of one draw; None where fewer than two remain, or the parts are not draws."""
         if draw not in self.draws:
             return self
         at = self.draws.index(draw)
         kept = self.draw != at
+        if self.is_census or self.network_means.size > 1 or np.count_nonzero(kept) < 2:
+            return None
         return dataclasses.replace(
             self,
             returns=self.returns[kept],
@@ -169,6 +150,12 @@ class RunSample:
         return {name: int(counts[i]) for i, name in enumerate(self.draws)}
 
 
+#: A run with its budget.
+Who = tuple[str, RunName]
+#: The samples of a run by rule and level set.
+Samples = dict[tuple[str, str], RunSample]
+
+
 def levels_of(samples: Iterable[RunSample]) -> Ints:
     """The different levels that samples were played on, as far as they are known."""
     levels = [sample.levels for sample in samples if sample.levels.size]
@@ -180,7 +167,7 @@ class StudyEpisodes:
     """All samples, with the labels in the order in which results are written."""
 
     policies: dict[Condition, dict[RunName, RunSample]]
-    references: dict[ReferencePlace, RunSample]
+    references: dict[Condition, RunSample]
     games: tuple[str, ...]
     modes: tuple[str, ...]
     budgets: tuple[str, ...]
@@ -222,85 +209,54 @@ class StudyEpisodes:
 
     def floor(self, place: Place, level_set: str, *, reference: str = FLOOR_RULE) -> RunSample | None:
         """The reference for a budget: one of its own, else the one that serves every budget."""
-        game, mode, budget = place
-        own = self.references.get(ReferencePlace(game, mode, budget, reference, level_set))
-        return own or self.references.get(ReferencePlace(game, mode, "", reference, level_set))
+        where = Condition(*place, reference, level_set)
+        return self.references.get(where) or self.references.get(where._replace(budget=""))
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Every condition that has a run, in the order of results: by budget, mode, game, rule and level set."""
+        order = (self.budgets, self.modes, self.games, self.rules, self.level_sets)
+        labels = attrgetter("budget", "mode", "game", "rule", "level_set")
+        return tuple(
+            sorted(
+                self.policies,
+                key=lambda one: [names.index(name) for names, name in zip(order, labels(one), strict=True)],
+            )
+        )
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
         """Every game, mode and budget that has a run, in the order of results."""
-        present = {condition.place for condition in self.policies}
-        every = (
-            Place(game, mode, budget) for budget in self.budgets for mode in self.modes for game in self.games
-        )
-        return tuple(place for place in every if place in present)
-
-    @cached_property
-    def conditions(self) -> tuple[Condition, ...]:
-        """Every condition that has a run, in the order of results."""
-        every = (
-            Condition(*place, rule, level_set)
-            for place in self.places
-            for rule in self.rules
-            for level_set in self.level_sets
-        )
-        return tuple(condition for condition in every if condition in self.policies)
+        return tuple(dict.fromkeys(condition.place for condition in self.conditions))
 
     @cached_property
     def copies(self) -> tuple[RunCopy, ...]:
-        """Every run whose episodes equal those of an earlier one, under every rule and on every level set."""
-        prints: dict[tuple[str, str], dict[tuple[str, RunName], list[bytes]]] = {}
-        varying: set[tuple[str, str, str, RunName]] = set()
+        """Every run that repeats an earlier one's episodes, or almost all, under every rule and on every level set."""
+        games: dict[tuple[str, str], dict[Who, Samples]] = {}
         for condition in sorted(self.policies):
-            game, mode, budget, rule, level_set = condition
             for run, sample in self.policies[condition].items():
-                digest = sample.fingerprint(f"{rule}|{level_set}")
-                prints.setdefault((game, mode), {}).setdefault((budget, run), []).append(digest)
-                if (sample.returns != sample.returns[0]).any():
-                    varying.add((game, mode, budget, run))
+                samples = games.setdefault(condition[:2], {}).setdefault((condition.budget, run), {})
+                samples[condition.rule, condition.level_set] = sample
         copies = []
-        for (game, mode), by_run in prints.items():
-            seen: dict[tuple[bytes, ...], tuple[str, RunName]] = {}
-            for (budget, run), digests in by_run.items():
+        for (game, mode), runs in games.items():
+            if len(runs) < 2:
+                continue
+            seen: dict[tuple[bytes, ...], Who] = {}
+            found: dict[Who, tuple[Who, bool]] = {}
+            for who, samples in runs.items():
                 # Policies that never score are equal without being copies.
-                if (game, mode, budget, run) in varying:
-                    first = seen.setdefault(tuple(digests), (budget, run))
-                    if first != (budget, run):
-                        copies.append(RunCopy(Place(game, mode, budget), run, *first))
-            found = {(copy.place.budget, copy.run) for copy in copies if copy.place[:2] == (game, mode)}
-            others = [who for who in by_run if who not in found]
-            copies += self._near_copies(game, mode, others) if len(others) > 1 else []
+                if any((sample.returns != sample.returns[0]).any() for sample in samples.values()):
+                    prints = (each.fingerprint("|".join(name)) for name, each in samples.items())
+                    first = seen.setdefault(tuple(prints), who)
+                    if first != who:
+                        found[who] = first, True
+            others = {who: samples for who, samples in runs.items() if who not in found}
+            found |= {who: (first, False) for who, first in near_copies(others).items()}
+            copies += [
+                RunCopy(Place(game, mode, budget), run, *first, is_exact)
+                for (budget, run), (first, is_exact) in found.items()
+            ]
         return tuple(copies)
-
-    def _near_copies(self, game: str, mode: str, runs: list[tuple[str, RunName]]) -> list[RunCopy]:
-        """Runs that repeat almost all of an earlier run's unusual episodes, with the same level, draw and return.
-
-        An episode counts if no other episode of its run has that return: that two policies both score 10 says nothing.
-        """
-        every: list[list[Ints]] = [[np.zeros(0, dtype=np.int64)] for _ in runs]
-        codes: dict[tuple[str, str], int] = {}
-        for condition in (c for c in sorted(self.policies) if (c.game, c.mode) == (game, mode)):
-            code = codes.setdefault((condition.rule, condition.level_set), len(codes))
-            for who, parts in zip(runs, every, strict=True):
-                sample = self.policies[condition].get(who[1]) if condition.budget == who[0] else None
-                if sample is not None:
-                    parts.append(sample.unusual_episodes() + 7_368_787 * code)
-        episodes = [np.concatenate(parts) for parts in every]
-        owner = np.repeat(np.arange(len(runs)), [part.size for part in episodes])
-        tokens = np.concatenate([np.zeros(0, dtype=np.int64), *episodes])
-        order = np.argsort(tokens, kind="stable")
-        repeated = np.flatnonzero(np.diff(tokens[order]) == 0)
-        pairs, counts = np.unique(
-            np.stack([owner[order][repeated], owner[order][repeated + 1]]), axis=1, return_counts=True
-        )
-        copies: dict[int, int] = {}
-        for (first, second), n in zip(pairs.T.tolist(), counts, strict=True):
-            if n >= max(LEAST_SHARED, NEAR_COPY * min(episodes[first].size, episodes[second].size)):
-                copies.setdefault(second, copies.get(first, first))
-        return [
-            RunCopy(Place(game, mode, runs[second][0]), runs[second][1], *runs[first], is_exact=False)
-            for second, first in copies.items()
-        ]
 
     def distinct(self, runs: dict[RunName, AnySample], place: Place) -> dict[RunName, AnySample]:
         """The runs of a place without those that repeat another one of the same budget."""
@@ -328,31 +284,89 @@ class RunCopy(NamedTuple):
         return "every episode" if self.is_exact else "almost every episode"
 
 
+def near_copies(runs: dict[Who, Samples]) -> dict[Who, Who]:
+    """Runs that repeat almost all of an earlier run's unusual episodes, with the same level, draw and return.
+
+    An episode counts if no other episode of its run has that return: that two policies both score 10 says nothing.
+    """
+    if len(runs) < 2:
+        return {}
+    names, who = sorted({name for samples in runs.values() for name in samples}), list(runs)
+    episodes = [
+        np.concatenate(
+            [7_368_787 * names.index(name) + each.unusual_episodes() for name, each in one.items()]
+        )
+        for one in runs.values()
+    ]
+    owner = np.repeat(np.arange(len(runs)), [part.size for part in episodes])
+    tokens = np.concatenate(episodes)
+    order = np.argsort(tokens, kind="stable")
+    repeated = np.flatnonzero(np.diff(tokens[order]) == 0)
+    pairs, counts = np.unique(
+        np.stack([owner[order][repeated], owner[order][repeated + 1]]), axis=1, return_counts=True
+    )
+    copies: dict[int, int] = {}
+    for (first, second), n in zip(pairs.T.tolist(), counts, strict=True):
+        if n >= max(LEAST_SHARED, NEAR_COPY * min(episodes[first].size, episodes[second].size)):
+            copies.setdefault(second, copies.get(first, first))
+    return {who[second]: who[first] for second, first in copies.items()}
+
+
 def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
     """Gather the episodes of a source."""
-    labels = {**inputs.labels, "level_set": _named_level_sets(inputs, plan)}
-    rows = _SortedEpisodes(inputs, [labels[name] for name in LABELS])
+    # Levels written as the plan writes them (0:200) get the plan's name for them.
+    codes, names = inputs.labels["level_set"]
+    spelled = {plan.scope.train: "train", plan.scope.test: "test"}
+    renamed = [spelled.get(name, name) for name in names]
+    level_sets = tuple(dict.fromkeys(renamed))
+    level_set_codes = np.array([level_sets.index(name) for name in renamed])[codes]
+    labels = {**inputs.labels, "level_set": (level_set_codes, level_sets)}
+    columns = [labels[name] for name in LABELS]
+    cell = combined_codes(columns)
+    order, ends = stable_order(cell), np.r_[0, np.cumsum(np.bincount(cell))]
+    # In the order of cells, and within a cell of levels and returns. Samples are views of them.
+    returns, levels, first = inputs.returns[order], inputs.level_seed[order], order[ends[:-1]]
+    for start, stop in pairwise(ends):
+        within = np.lexsort((returns[start:stop], levels[start:stop]))
+        returns[start:stop], levels[start:stop] = returns[start:stop][within], levels[start:stop][within]
+    draws, draw_names = columns[-1][0][first], columns[-1][1]
+
+    def sample(where: Condition, parts: list[slice], **about: Any) -> RunSample:
+        cells = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        present, index = np.unique(draws[cells], return_inverse=True)
+        draw = np.repeat(index.astype(np.int32), np.diff(ends)[cells])
+        spans = [slice(int(ends[part.start]), int(ends[part.stop])) for part in parts]
+        own, seeds = returns[spans[0]], levels[spans[0]]
+        if len(parts) > 1:
+            own, seeds = (np.concatenate([each[span] for span in spans]) for each in (returns, levels))
+            together = np.lexsort((own, seeds, draw))
+            own, seeds, draw = own[together], seeds[together], draw[together]
+            # A floor has no agent or seed that would tell its episodes apart; other references have networks.
+            if len({labels["seed"][0][first[part.start]] for part in parts}) > 1:
+                about["network_means"] = np.sort([float(np.sort(returns[span]).mean()) for span in spans])
+        has_levels = bool((seeds >= 0).all())
+        is_census = has_levels and (where.game, where.mode, where.level_set) in inputs.census
+        names = tuple(draw_names[code] for code in present)
+        return RunSample(own, names, draw, seeds if has_levels else seeds[:0], is_census, **about)
+
     policies: dict[Condition, dict[RunName, RunSample]] = {}
-    pooled: dict[ReferencePlace, list[range]] = {}
-    for cells in rows.groups():
-        first = rows.first_row(cells.start)
+    pooled: dict[Condition, list[slice]] = {}
+    # Cells that differ in nothing but the draw follow one another.
+    group_of = combined_codes([(codes[first], names) for codes, names in columns[:-1]])
+    for start, stop in pairwise((0, *(np.flatnonzero(np.diff(group_of)) + 1).tolist(), first.size)):
         game, mode, budget, agent, seed, reference, rule, level_set = (
-            labels[name][1][labels[name][0][first]] for name in LABELS[:-1]
+            names[codes[first[start]]] for codes, names in columns[:-1]
         )
+        where, cells = Condition(game, mode, budget, reference or rule, level_set), slice(start, stop)
         if reference:
-            # A floor has no agent or seed that would tell its episodes apart.
-            pooled.setdefault(ReferencePlace(game, mode, budget, reference, level_set), []).append(cells)
+            pooled.setdefault(where, []).append(cells)
         else:
-            condition = Condition(game, mode, budget, rule, level_set)
-            sample = rows.sample([cells], is_census=(game, mode, level_set) in inputs.census)
-            policies.setdefault(condition, {})[RunName(agent, seed)] = sample
-    references = {}
-    for place, parts in pooled.items():
-        sample = rows.sample(parts, is_census=(place.game, place.mode, place.level_set) in inputs.census)
-        sample = dataclasses.replace(sample, is_deterministic="constant" in place.reference)
-        means = np.sort([float(np.sort(rows.returns[rows.span(part)]).mean()) for part in parts])
-        has_networks = len({labels["seed"][0][rows.first_row(part.start)] for part in parts}) > 1
-        references[place] = dataclasses.replace(sample, network_means=means) if has_networks else sample
+            policies.setdefault(where, {})[RunName(agent, seed)] = sample(where, [cells])
+    references = {
+        where: sample(where, parts, is_deterministic="constant" in where.rule)
+        for where, parts in pooled.items()
+    }
+    leading = [name for name in plan.agents.order if name in inputs.agent_order]
     return StudyEpisodes(
         policies=policies,
         references=references,
@@ -361,84 +375,13 @@ def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
         budgets=_ordered({c.budget for c in policies}, list(plan.scope.games)),
         rules=_ordered({c.rule for c in policies}, plan.scope.rules),
         level_sets=_ordered(labels["level_set"][1], ("train", "test")),
-        draws=labels["draw"][1],
-        agents=_agents(inputs, plan),
-        n_cells=rows.n_cells,
+        draws=draw_names,
+        agents=tuple(dict.fromkeys((*leading, *inputs.agent_order))),
+        n_cells=first.size,
     )
 
 
-class _SortedEpisodes:
-    """Returns and levels in the order of cells, and within a cell of levels and returns. Samples are views of them."""
-
-    def __init__(self, inputs: Inputs, labels: list[Label]) -> None:
-        cell = combined_codes(labels)
-        order = stable_order(cell)
-        self.n_cells = int(cell.max()) + 1
-        self._ends = np.r_[0, np.cumsum(np.bincount(cell))]
-        self.returns, self.levels = inputs.returns[order], inputs.level_seed[order]
-        self._first = order[self._ends[:-1]]
-        for cell_number in range(self.n_cells):
-            self._sort(cell_number)
-        self._draw_codes, self._draw_names = labels[-1][0][self._first], labels[-1][1]
-        self._group = combined_codes([(codes[self._first], names) for codes, names in labels[:-1]])
-
-    def _sort(self, cell: int) -> None:
-        span = self.span(range(cell, cell + 1))
-        order = np.lexsort((self.returns[span], self.levels[span]))
-        self.returns[span], self.levels[span] = self.returns[span][order], self.levels[span][order]
-
-    def groups(self) -> Iterator[range]:
-        """Cells that differ in nothing but the draw."""
-        ends = np.flatnonzero(np.diff(self._group)) + 1
-        for start, stop in zip((0, *ends), (*ends, self.n_cells), strict=True):
-            yield range(int(start), int(stop))
-
-    def first_row(self, cell: int) -> int:
-        """A row of the source that belongs to a cell."""
-        return int(self._first[cell])
-
-    def span(self, cells: range) -> slice:
-        """Where cells that follow one another lie."""
-        return slice(int(self._ends[cells.start]), int(self._ends[cells.stop]))
-
-    def sample(self, parts: list[range], *, is_census: bool) -> RunSample:
-        """The episodes of groups of cells as one sample."""
-        cells = [cell for part in parts for cell in part]
-        present, index = np.unique(self._draw_codes[cells], return_inverse=True)
-        sizes = np.diff(self._ends)[cells]
-        draw = np.repeat(index.astype(np.int32), sizes)
-        if len(parts) == 1:
-            returns, levels = self.returns[self.span(parts[0])], self.levels[self.span(parts[0])]
-        else:
-            returns = np.concatenate([self.returns[self.span(part)] for part in parts])
-            levels = np.concatenate([self.levels[self.span(part)] for part in parts])
-            order = np.lexsort((returns, levels, draw))
-            returns, levels, draw = returns[order], levels[order], draw[order]
-        has_levels = bool((levels >= 0).all())
-        return RunSample(
-            returns=returns,
-            draws=tuple(self._draw_names[code] for code in present),
-            draw=draw,
-            levels=levels if has_levels else levels[:0],
-            is_census=is_census and has_levels,
-        )
-
-
-def _named_level_sets(inputs: Inputs, plan: Plan) -> tuple[Ints, tuple[str, ...]]:
-    """Level sets by name: levels written as the plan writes them (0:200) get the plan's name for them."""
-    codes, names = inputs.labels["level_set"]
-    spelled = {plan.scope.train: "train", plan.scope.test: "test"}
-    renamed = [spelled.get(name, name) for name in names]
-    distinct = tuple(dict.fromkeys(renamed))
-    return np.array([distinct.index(name) for name in renamed])[codes], distinct
-
-
-def _ordered(present: set[str] | tuple[str, ...], first: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+def _ordered(present: Collection[str], first: Sequence[str]) -> tuple[str, ...]:
     """The names present: those of the plan in its order, then the others in natural order."""
     leading = [name for name in dict.fromkeys(first) if name in present]
     return (*leading, *sorted(set(present) - set(leading), key=natural_key))
-
-
-def _agents(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
-    leading = [name for name in plan.agents.order if name in inputs.agent_order]
-    return (*leading, *(name for name in inputs.agent_order if name not in leading))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,6 @@ from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Decision, Estimate, GapRow
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap
 from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.conventions import NAN, Floats, sem
@@ -62,11 +62,8 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
     study = group(read_inputs(source), paper_plan())
     context = PlannedStudy(study, paper_plan())
     rows: list[LeakedGap] = []
-    for place in study.places:
-        overlap = leakage.of(place.game, place.mode)
-        if overlap is None:
-            continue
-        for rule in study.rules:
+    for place, rule in product(study.places, study.rules):
+        if (overlap := leakage.of(place.game, place.mode)) is not None:
             agents = [agent for agent in study.agents if study.halves(place, rule, agent=agent)]
             for agent in [*agents, None] if len(agents) > 1 else agents:
                 halves = list(study.halves(place, rule, agent=agent).values())
@@ -93,59 +90,47 @@ def _rows(
     """On all levels, without leaked and without shared ones."""
     floors = [context.study.floor(place, name) for name in ("train", "test")]
     for known, held in [*halves, tuple(floors)]:
-        _check_covers(overlap, overlap.train, known)
-        _check_covers(overlap, overlap.test, held)
+        for levels, sample in ((overlap.train, known), (overlap.test, held)):
+            played = set() if sample is None else {int(level) for level in sample.levels}
+            if outside := sorted(played - set(range(levels.start, levels.stop))):
+                raise UsageError(
+                    f"{overlap.game} was played on level {outside[0]}, but its leakage was checked for {overlap.train} "
+                    f"and {overlap.test}: run gapfloor levels with the level sets that were played."
+                )
     twins = {pair.training for pair in overlap.pairs}
     without: dict[LeftOut, tuple[Collection[int], Collection[int]]] = {
         "": ((), ()), "leaked": ((), overlap.leaked), "shared": (twins, overlap.leaked),
     }  # fmt: skip
     for left_out, (no_train, no_test) in without.items():
         parts = [split_by_leak(held, no_test) for _, held in halves]
-        trains = np.array([_mean_without(known, no_train) for known, _ in halves])
+        trains = np.array([_mean(split_by_leak(known, no_train)[1]) for known, _ in halves])
         tests = np.array([_mean(rest) for _, rest in parts])
-        gap, error = float((trains - tests).mean()), _sem(trains - tests)
+        gap, error = float((trains - tests).mean()), sem(np.sort(trains - tests))
+        floor_parts = [
+            split_by_leak(floor, outside)[1] if floor else np.zeros(0)
+            for floor, outside in zip(floors, (no_train, no_test), strict=True)
+        ]
         yield LeakedGap(
             **context.row(
                 "leaked gap", place, n=0 if rule == FLOOR_RULE else len(halves), rules=(rule,),
                 agent=agent, names=(agent or "", left_out),
             ),
             train=float(trains.mean()),
-            train_sem=_sem(trains),
+            train_sem=sem(np.sort(trains)),
             test=float(tests.mean()),
-            test_sem=_sem(tests),
+            test_sem=sem(np.sort(tests)),
             gap=gap,
             gap_sem=error,
             estimate=Estimate(value=gap, se=error, method="mean over runs"),
             decision=Decision(reason="descriptive"),
-            floor_gap=_mean_without(floors[0], no_train) - _mean_without(floors[1], no_test),
+            floor_gap=_mean(floor_parts[0]) - _mean(floor_parts[1]),
             n_levels=(overlap.train.n - len(no_train), overlap.test.n - len(no_test)),
             left_out=left_out,
             test_left_out=float(np.mean([_mean(leaked) for leaked, _ in parts])),
             n_episodes=sum(rest.size for _, rest in parts),
-            floor_episodes=split_by_leak(floors[1], no_test)[1].size if floors[1] else 0,
+            floor_episodes=floor_parts[1].size,
         )  # fmt: skip
-
-
-def _mean_without(sample: RunSample | None, left_out: Collection[int]) -> float:
-    """The mean return of a sample on the levels that are left; NaN where nothing is."""
-    return NAN if sample is None else _mean(split_by_leak(sample, left_out)[1])
-
-
-def _check_covers(overlap: LevelOverlap, levels: LevelSet, sample: RunSample | None) -> None:
-    """Refuse a leakage file about other levels than those that were played."""
-    if sample is None:
-        return
-    outside = sorted({int(level) for level in sample.levels} - set(range(levels.start, levels.stop)))
-    if outside:
-        raise UsageError(
-            f"{overlap.game} was played on level {outside[0]}, but its leakage was checked for {overlap.train} and "
-            f"{overlap.test}: run gapfloor levels with the level sets that were played."
-        )
 
 
 def _mean(returns: Floats) -> float:
     return float(np.sort(returns).mean()) if returns.size else NAN
-
-
-def _sem(values: Floats) -> float:
-    return sem(np.sort(values))

@@ -11,11 +11,12 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.analysis.apply import plan_used, resolve_plan
 from gapfloor.analysis.column_names import TableOptions
-from gapfloor.analysis.floor_rows import call_counts
+from gapfloor.analysis.compared import call_counts
 from gapfloor.analysis.grouping import Place, StudyEpisodes
 from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.known_floors import StatedFloor, find_known_floor, stated_floors
@@ -26,8 +27,8 @@ from gapfloor.analysis.summaries import Summaries, Summary
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
-from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
-from gapfloor.statistics.families import holm, holm_divisors, word_of
+from gapfloor.statistics.conventions import CALLS, NAN, NO_PAIR
+from gapfloor.statistics.families import FamilyTest, call_family
 from gapfloor.tables.cells import counted
 
 #: Agents that are the floor where the user names none.
@@ -49,24 +50,37 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
         options: the floor, and the mode of ProcGen's games (the label `mode`; easy by default). Without a floor it is
             rows named random or uniform, and else the floors that ship with gapfloor.
     """
-    rows, floor, mode = means.rows, options.floor, options.constants.get("mode", "easy")
+    floor, mode = options.floor, options.constants.get("mode", "easy")
     locked = resolve_plan(plan)
     content = locked.plan if locked is not None else paper_plan()
-    runs = [row for row in rows if not _is_floor(row, floor)]
+    own = [row for row in means.rows if _is_floor(row, floor)]
+    runs = [row for row in means.rows if not _is_floor(row, floor)]
     if not runs:
         raise UsageError("The table has no rows besides the floor's.")
-    study = _study(runs, mode)
+
+    def names(label: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(getattr(row, label) for row in runs))
+
+    sets = names("level_set")
+    study = StudyEpisodes(
+        policies={}, references={}, games=names("game"), modes=(mode,), budgets=("",), rules=names("rule"),
+        level_sets=tuple(dict.fromkeys(name for name in (*BOTH, *sets) if name in sets)), draws=(),
+        agents=names("agent"), n_cells=0,
+    )  # fmt: skip
     context = PlannedStudy(study, content, locked, pools=study.agents)
-    own = [row for row in rows if _is_floor(row, floor)]
     found = {(row.game, row.level_set): _floor_of(row.game, row.level_set, own, floor, mode) for row in runs}
     floors = {key: each for key, each in found.items() if each is not None}
     if not floors:
-        names = ", ".join(dict.fromkeys(row.game for row in runs))
         raise UsageError(
-            f"There is no floor to compare with: no rows are named random or uniform, and no floor of {names} ships "
-            "with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its rows (--floor NAME)."
+            "There is no floor to compare with: no rows are named random or uniform, and no floor of "
+            f"{', '.join(study.games)} ships with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its "
+            "rows (--floor NAME)."
         )
-    compared = [(row, each) for row in runs if (each := floors.get((row.game, row.level_set)))]
+    compared = [
+        MeanComparison(row, each, content.least_runs)
+        for row in runs
+        if (each := floors.get((row.game, row.level_set)))
+    ]
     lacking = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
     problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]
     for key in (key for key in found if key not in floors):
@@ -74,43 +88,34 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
     for origin in dict.fromkeys(each.origin for each in floors.values() if each.origin):
         games = dict.fromkeys(game for (game, _), each in floors.items() if each.origin == origin)
         problems.append(Problem(kind="assumed", where=", ".join(games), what=origin))
-    found_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
+    compared_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
+    floor_rows = [
+        ReturnRow(
+            **{
+                **context.row(
+                    "floor", Place(game, mode, ""), n=each.n, rules=(FLOOR_RULE,), level_sets=(level_set,)
+                ),
+                "rule": "",
+            },
+            reference=FLOOR_RULE, mean=each.mean, sem=each.sem, n_episodes=each.n, n_draws=0, n_levels=0,
+        )
+        for (game, level_set), each in floors.items()
+    ]  # fmt: skip
+    # Rows of other rules and level sets are about the same runs.
+    of_agents = families_of(runs, lambda row: (row.game, row.agent))
     return AnalysisResults(
         plan=dataclasses.replace(
             plan_used(context),
             primary_rule=primary if primary in study.rules else study.rules[0],
         ),
-        source=SourceSummary(n_runs=_count_runs(runs), **study.labels),
-        floors=tuple(_floor_row(context, key, found) for key, found in floors.items()),
-        floor_comparisons=found_rows,
-        agent_floor_comparisons=found_rows,
-        call_counts=call_counts(found_rows),
+        source=SourceSummary(n_runs=sum(max(row.n for row in same) for same in of_agents), **study.labels),
+        floors=tuple(floor_rows),
+        floor_comparisons=compared_rows,
+        agent_floor_comparisons=compared_rows,
+        call_counts=call_counts(compared_rows),
         problems=tuple(dict.fromkeys(problems)),
         gaps=(),
     )
-
-
-def _count_runs(rows: Sequence[Summary]) -> int:
-    """Number of runs: rows of other rules and level sets are about the same runs."""
-    largest: dict[tuple[str, str], int] = {}
-    for row in rows:
-        key = row.game, row.agent
-        largest[key] = max(largest.get(key, 0), row.n)
-    return sum(largest.values())
-
-
-def _study(rows: Sequence[Summary], mode: str) -> StudyEpisodes:
-    """The labels of the table, in its order."""
-
-    def names(label: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(getattr(row, label) for row in rows))
-
-    sets = names("level_set")
-    ordered = tuple(name for name in (*BOTH, *sets) if name in sets)
-    return StudyEpisodes(
-        policies={}, references={}, games=names("game"), modes=(mode,), budgets=("",), rules=names("rule"),
-        level_sets=tuple(dict.fromkeys(ordered)), draws=(), agents=names("agent"), n_cells=0,
-    )  # fmt: skip
 
 
 def _is_floor(row: Summary, floor: str) -> bool:
@@ -130,72 +135,59 @@ def _floor_of(game: str, level_set: str, own: Sequence[Summary], floor: str, mod
     return find_known_floor(game, mode, level_set)
 
 
-def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:
-    game, level_set = key
-    place = Place(game, context.study.modes[0], "")
-    return ReturnRow(
-        **{**context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)), "rule": ""},
-        reference=FLOOR_RULE, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
-        n_levels=0,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class MeanComparison(FamilyTest):
+    """A published mean and the floor that it is compared with."""
+
+    row: Summary
+    floor: StatedFloor
+    least_runs: int
+
+    words = CALLS
+
+    @property
+    def not_tested(self) -> str:  # type: ignore[override]
+        """Why nothing can be tested; empty where it can."""
+        row, floor = self.row, self.floor
+        if row.n >= self.least_runs and math.isfinite(row.sem) and math.isfinite(floor.sem):
+            return ""
+        if not row.n:
+            return "the number of runs is not given: --label n=10"
+        if not math.isfinite(row.sem):
+            return "no spread over runs"
+        return "the floor has no error" if not math.isfinite(floor.sem) else counted(row.n, "run")
+
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
+        """The difference from the floor with its interval at 1 - alpha."""
+        row, floor, p, ends = self.row, self.floor, NAN, NO_PAIR
+        delta = row.mean - floor.mean
+        if not self.not_tested:
+            floor_df = float(floor.n - 1) if floor.n > 1 else _MANY
+            parts = VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)
+            p = two_part_p(delta, *parts)
+            ends = NO_PAIR if alpha is None else two_part_interval(delta, *parts, alpha=alpha)
+        return Estimate(
+            value=delta, se=math.hypot(row.sem, floor.sem), low=ends[0], high=ends[1], p=p,
+            confidence=NAN if alpha is None else 1 - alpha, method="recommended, from means",
+        )  # fmt: skip
 
 
-def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]]) -> Iterator[ComparisonRow]:
+def _compared(context: PlannedStudy, pairs: Sequence[MeanComparison]) -> Iterator[ComparisonRow]:
     """The rows with Holm's correction over the games of an agent, rule and level set."""
     alpha = context.plan.floor.alpha
-    tests = []
-    for row, floor in pairs:
-        is_tested = row.n >= context.plan.least_runs and math.isfinite(row.sem) and math.isfinite(floor.sem)
-        floor_df = float(floor.n - 1) if floor.n > 1 else _MANY
-        parts = (
-            (VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)) if is_tested else ()
-        )
-        tests.append((parts, two_part_p(row.mean - floor.mean, *parts) if parts else NAN))
-    for members in families_of(pairs, lambda pair: (pair[0].agent, pair[0].rule, pair[0].level_set)):
-        p_values = [tests[i][1] for i in members]
-        adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
-        size = sum(not math.isnan(p) for p in adjusted)
-        for i, p_adjusted, divisor in zip(members, map(float, adjusted), divisors, strict=True):
-            row, floor = pairs[i]
-            parts, p = tests[i]
-            delta = row.mean - floor.mean
-            level = alpha / max(int(divisor), 1)
-            interval = two_part_interval(delta, *parts, alpha=level) if parts else NO_PAIR
-            call: Call = word_of(p_adjusted, delta, ("above", "below"), alpha=alpha)
-            place = Place(row.game, context.study.modes[0], "")
-            labels = context.row(
-                "floor comparison",
-                place,
-                n=row.n,
-                rules=(row.rule,),
-                level_sets=(row.level_set,),
-                agent=row.agent,
-                names=(row.agent,),
-            )
+    for members in families_of(pairs, lambda one: (one.row.agent, one.row.rule, one.row.level_set)):
+        for call in call_family(members, alpha=alpha):
+            row, floor, delta = call.test.row, call.test.floor, call.estimate
+            family = f"floor: {', '.join(filter(None, (row.rule, row.level_set, row.agent)))}"
             yield ComparisonRow(
-                **labels,
-                mean=row.mean,
-                sem=row.sem,
-                floor=floor.mean,
-                floor_sem=floor.sem,
-                floor_n=floor.n,
-                delta=Estimate(
-                    value=delta, se=math.hypot(row.sem, floor.sem), low=interval[0], high=interval[1],
-                    confidence=1 - level, p=p, method="recommended, from means",
+                **context.row(
+                    "floor comparison", Place(row.game, context.study.modes[0], ""), n=row.n, rules=(row.rule,),
+                    level_sets=(row.level_set,), agent=row.agent, names=(row.agent,),
                 ),
+                mean=row.mean, sem=row.sem, floor=floor.mean, floor_sem=floor.sem, floor_n=floor.n,
+                delta=delta if call.divisor else dataclasses.replace(delta, confidence=1 - alpha),
                 decision=Decision(
-                    call=call,
-                    p_adjusted=p_adjusted,
-                    family=f"floor: {', '.join(filter(None, (row.rule, row.level_set, row.agent)))}",
-                    family_size=size,
-                    reason="" if parts else _why_not(row, floor),
+                    call=call.call, p_adjusted=call.p_holm, family=family, family_size=call.family_size,
+                    reason=call.not_tested,
                 ),
             )  # fmt: skip
-
-
-def _why_not(row: Summary, floor: StatedFloor) -> str:
-    if not row.n:
-        return "the number of runs is not given: --label n=10"
-    if not math.isfinite(row.sem):
-        return "no spread over runs"
-    return "the floor has no error" if not math.isfinite(floor.sem) else counted(row.n, "run")

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gapfloor.analysis.grouping import Place, RunSample, StudyEpisodes
-from gapfloor.analysis.rows import Row, Status
+from gapfloor.analysis.rows import Status
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Method, Plan, content_hash
 from gapfloor.statistics.conventions import MarginRule
 from gapfloor.statistics.families import holm
 
 AnyRow = TypeVar("AnyRow")
-PooledRow = TypeVar("PooledRow", bound=Row)
 BOTH = ("train", "test")
 #: 0.25 of the range from 0 to 10.
 _SHARE_OF_RANGE = 0.025
@@ -88,23 +87,6 @@ class PlannedStudy:
         """The same for calls alone, without resampled intervals."""
         return replace(self, plan=replace(self.plan, intervals=replace(self.plan.intervals, resamples=1)))
 
-    def in_order(self, rows: Iterable[PooledRow]) -> tuple[PooledRow, ...]:
-        """Rows in the order of results: by agent, then place, rule and level set."""
-        agents, study = (None, *self.study.agents), self.study
-        return tuple(
-            sorted(
-                rows,
-                key=lambda row: (
-                    agents.index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
-                    study.rules.index(row.rule), study.level_sets.index(row.level_set) if row.level_set else 0,
-                ),
-            )
-        )  # fmt: skip
-
-    def floor(self, place: Place, level_set: str) -> RunSample | None:
-        """The plan's reference on a level set."""
-        return self.study.floor(place, level_set, reference=self.plan.floor.reference)
-
     def naming(
         self, place: Place, rules: Sequence[str], level_sets: Sequence[str] = BOTH, *, unnamed: str = ""
     ) -> Naming:
@@ -112,38 +94,31 @@ class PlannedStudy:
 
         `unnamed` says why neither a plan nor an addendum can name this kind of result; empty where they can.
         """
-        lock = self.locked.lock if self.locked is not None else None
+        plan, lock = self.plan, self.locked.lock if self.locked is not None else None
         if unnamed and lock is not None:
             return Naming("exploratory", self.plan_hash, unnamed, "exploratory")
-        reason = self._outside(place, rules, level_sets)
-        new = [rule for rule in rules if rule not in self.plan.scope.rules]
-        for addendum, text in self.locked.addenda if reason and new and self.locked is not None else ():
+        new = [rule for rule in rules if rule not in plan.scope.rules]
+        not_named = [
+            *(f"the rule '{rule}'" for rule in new if rule != plan.floor.reference),
+            *(f"the level set '{level_set}'" for level_set in level_sets if level_set not in BOTH),
+        ]
+        if place.game != "mean" and not plan.names(game=place.game, budget=place.budget):
+            not_named.append(f"{place.game} at {place.budget or 'this budget'}")
+        for addendum, text in self.locked.addenda if not_named and new and self.locked is not None else ():
             if (
                 set(new) <= set(addendum.rules)
                 and set(level_sets) <= set(addendum.level_sets)
                 and addendum.names(game=place.game, budget=place.budget)
             ):
                 return Naming(text.status, text.hash, "", addendum.name)
-        family = "exploratory" if reason else ""
+        reason = f"the plan does not name {not_named[0]}" if not_named else ""
         if self.locked is None:
             reason = "no plan was given: the built-in plan was used"
         elif lock is None:
             reason = "the plan is not locked"
         elif not reason:
             return Naming(lock.plan.status, self.plan_hash, "", "")
-        return Naming("exploratory", self.plan_hash, reason, family)
-
-    def _outside(self, place: Place, rules: Sequence[str], level_sets: Sequence[str]) -> str:
-        """Why the plan does not name something, or nothing."""
-        for rule in rules:
-            if rule not in self.plan.scope.rules and rule != self.plan.floor.reference:
-                return f"the plan does not name the rule '{rule}'"
-        for level_set in level_sets:
-            if level_set not in BOTH:
-                return f"the plan does not name the level set '{level_set}'"
-        if place.game != "mean" and not self.plan.names(game=place.game, budget=place.budget):
-            return f"the plan does not name {place.game} at {place.budget or 'this budget'}"
-        return ""
+        return Naming("exploratory", self.plan_hash, reason, "exploratory" if not_named else "")
 
     def row(
         self,
@@ -182,11 +157,11 @@ def other_method(method: Method) -> Method:
     return "paper" if method == "recommended" else "recommended"
 
 
-def families_of(rows: Sequence[AnyRow], family: Callable[[AnyRow], Any]) -> list[list[int]]:
-    """Which rows belong to one family of tests, as their places in `rows`."""
-    found: dict[Any, list[int]] = {}
-    for i, row in enumerate(rows):
-        found.setdefault(family(row), []).append(i)
+def families_of(rows: Iterable[AnyRow], family: Callable[[AnyRow], Any]) -> list[list[AnyRow]]:
+    """The rows of each family of tests, in the order of their first rows."""
+    found: dict[Any, list[AnyRow]] = {}
+    for row in rows:
+        found.setdefault(family(row), []).append(row)
     return list(found.values())
 
 
@@ -195,7 +170,7 @@ def holm_within(
 ) -> list[float]:
     """The p of each row after Holm's correction over the rows of its family."""
     adjusted = [float("nan")] * len(rows)
-    for members in families_of(rows, family):
+    for members in families_of(range(len(rows)), lambda i: family(rows[i])):
         for i, value in zip(members, holm([p(rows[i]) for i in members]), strict=True):
             adjusted[i] = float(value)
     return adjusted

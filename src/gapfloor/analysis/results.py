@@ -221,12 +221,10 @@ class AnalysisResults(ReadableResult):
         shown = problems[:MOST_PROBLEMS]
         more = len(problems) - len(shown)
         more_words = [f"and {more} more problems (the JSON document has all)."] if more else []
-        return [self._size(), *shown, *more_words]
-
-    def _size(self) -> str:
         plan, source = self.plan, self.source
         sizes = ((source.n_episodes, "episode"), (source.n_cells, "cell"), (source.n_runs, "run"))
         size = ", ".join(counted(n, noun) for n, noun in sizes if n or noun == "run")
         pooled = " The plan pools the runs of all agents." if plan.pooled and len(source.agents) > 1 else ""
         no_key = f" {NO_KEY}." if plan.locked_at else ""
-        return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{no_key}{pooled}"
+        read = f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{no_key}{pooled}"
+        return [read, *shown, *more_words]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gapfloor.json_values import ABSENT_IF_NONE
-from gapfloor.statistics.conventions import NAN, Call, Tier
+from gapfloor.statistics.conventions import NAN, Call, Tier, Widened
 from gapfloor.statistics.estimate import Estimate as Estimate
-from gapfloor.statistics.gap_calls import GapWord
+from gapfloor.statistics.gaps import GapWord
 from gapfloor.statistics.screen import Tiers
 
 Status = Literal["pre-registered", "pre-specified", "exploratory"]
@@ -138,7 +138,7 @@ class ComparisonRow(Row):
     """Number of runs whose value is above the reference's mean."""
     n_copies: int = 0
     """Runs that repeat another run; the recommended method leaves them out."""
-    widened: Literal["", "upper", "lower", "both"] = ""
+    widened: Widened = ""
     """Which limits of the interval were moved outwards because run values may be skewed."""
 
     @property

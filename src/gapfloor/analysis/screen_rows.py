@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 
 from gapfloor.analysis.grouping import Place, RunName
-from gapfloor.analysis.planned_study import BOTH, PlannedStudy
+from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
 from gapfloor.analysis.rows import ComparisonRow, DisagreementRow, GapRow, ScreenRow, ScreenSummary
 from gapfloor.plan.model import Screen
 from gapfloor.statistics.conventions import NAN, Tier
@@ -40,14 +41,17 @@ class CellMeans:
         self, place: Place, rule: str, measure: str, *, agent: str | None = None, level_set: str = ""
     ) -> float:
         """Mean over draws, over level sets (or of one), then over runs; NaN if nobody measured it."""
-        runs = []
+        keys, runs = [(name, measure) for name in ((level_set,) if level_set else BOTH)], []
         for name, found in self.found.get((place, rule), {}).items():
-            keys = [(label, measure) for label in ((level_set,) if level_set else BOTH)]
-            values = (
-                [_mean(found[key]) for key in keys if key in found] if agent in (None, name.agent) else []
-            )
-            runs += [_mean(values)] if values else []
+            if agent in (None, name.agent) and (
+                values := [_mean(found[key]) for key in keys if key in found]
+            ):
+                runs.append(_mean(values))
         return _mean(runs) if runs else NAN
+
+    def maximum(self, place: Place, screen: Screen) -> float:
+        """The entropy of choosing among all actions alike, in nats."""
+        return math.log(self.n_actions.get(place[:2], screen.actions))
 
     def n_runs(self, place: Place, rule: str, *, agent: str | None = None) -> int:
         """Runs that have cell records under a rule."""
@@ -90,60 +94,48 @@ def screen_rows(
     """The screen of every game and budget that has entropies, of each of the plan's pools."""
     calls = {(r.agent, r.game, r.mode, r.budget, r.rule, r.level_set): r.decision.call for r in comparisons}
     gap_of = {(r.agent, r.game, r.mode, r.budget, r.rule): r.gap for r in gaps}
-    rule, primary, rows = context.plan.screen.rule, context.plan.scope.primary_rule, []
+    screen, primary, rows = context.plan.screen, context.plan.scope.primary_rule, []
     second = next((r for r in context.plan.scope.rules if r != primary), "")
-    for agent in context.pools:
-        for place in context.study.places:
-            entropy = cells.mean(place, rule, "entropy_raw", agent=agent)
-            if math.isnan(entropy) or cells.n_actions.get(place[:2]) == 1:
-                continue  # with one action there is nothing to screen
-            n = cells.n_runs(place, rule, agent=agent)
-            labels = context.row("screen", place, n=n, rules=(rule,), agent=agent, names=(agent or "",))
-            rows.append(
-                ScreenRow(
-                    **{**labels, "rule": ""},
-                    call=calls.get((agent, *place, primary, "test")),
-                    gap_primary=gap_of.get((agent, *place, primary), NAN),
-                    gap_secondary=gap_of.get((agent, *place, second), NAN),
-                    **_entropies(context.plan.screen, cells, place, agent),
-                )
+    for agent, place in product(context.pools, context.study.places):
+        mean = partial(cells.mean, place, screen.rule, agent=agent)
+        entropy, state, probe = mean("entropy_raw"), mean("merged_state"), mean("entropy_probe")
+        maximum = cells.maximum(place, screen)
+        if math.isnan(entropy) or cells.n_actions.get(place[:2]) == 1:
+            continue  # with one action there is nothing to screen
+        n, k = cells.n_runs(place, screen.rule, agent=agent), cells.k.get(place[:2])
+        labels = context.row("screen", place, n=n, rules=(screen.rule,), agent=agent, names=(agent or "",))
+        per_state = scaled_entropy(state, maximum=mean("mean_ln_k"), to_maximum=maximum)
+        per_game = scaled_entropy(mean("merged_game"), maximum=math.log(k) if k else NAN, to_maximum=maximum)
+        sized = [
+            sized_for_cuts(value, maximum=maximum, screen=screen) for value in (entropy, per_state, per_game)
+        ]
+        state_tier, game_tier = (_tier(value, screen) for value in sized[1:])
+        rows.append(
+            ScreenRow(
+                **{**labels, "rule": ""},
+                entropy=entropy,
+                maximum=maximum,
+                fraction=entropy / maximum,
+                tier=tier(sized[0], cuts=screen.cuts),
+                entropy_probe=probe,
+                entropy_first=mean("entropy_first1024"),
+                entropy_greedy=cells.mean(place, "greedy", "entropy_raw", agent=agent),
+                merged_state=state,
+                merged_game=mean("merged_game"),
+                mean_ln_k=mean("mean_ln_k"),
+                k=k,
+                share=entropy_share(state, probe),
+                merged_state_scaled=per_state,
+                merged_game_scaled=per_game,
+                merged_tier_state=state_tier,
+                merged_tier_game=game_tier,
+                sweep=sweep_tiers(*sized, cuts=screen.sweep, high=screen.cuts[1]),
+                call=calls.get((agent, *place, primary, "test")),
+                gap_primary=gap_of.get((agent, *place, primary), NAN),
+                gap_secondary=gap_of.get((agent, *place, second), NAN),
             )
+        )
     return tuple(rows)
-
-
-def _entropies(screen: Screen, cells: CellMeans, place: Place, agent: str | None) -> dict[str, Any]:
-    maximum = math.log(cells.n_actions.get(place[:2], screen.actions))
-
-    def mean(measure: str, rule: str = screen.rule) -> float:
-        return cells.mean(place, rule, measure, agent=agent)
-
-    k = cells.k.get(place[:2])
-    entropy, state, probe = mean("entropy_raw"), mean("merged_state"), mean("entropy_probe")
-    per_state = scaled_entropy(state, maximum=mean("mean_ln_k"), to_maximum=maximum)
-    per_game = scaled_entropy(mean("merged_game"), maximum=math.log(k) if k else NAN, to_maximum=maximum)
-    sized = [
-        sized_for_cuts(value, maximum=maximum, screen=screen) for value in (entropy, per_state, per_game)
-    ]
-    tiers = [None if math.isnan(value) else tier(value, cuts=screen.cuts) for value in sized]
-    return {
-        "entropy": entropy,
-        "maximum": maximum,
-        "fraction": entropy / maximum,
-        "tier": tiers[0],
-        "entropy_probe": probe,
-        "entropy_first": mean("entropy_first1024"),
-        "entropy_greedy": mean("entropy_raw", "greedy"),
-        "merged_state": state,
-        "merged_game": mean("merged_game"),
-        "mean_ln_k": mean("mean_ln_k"),
-        "k": k,
-        "share": entropy_share(state, probe),
-        "merged_state_scaled": per_state,
-        "merged_game_scaled": per_game,
-        "merged_tier_state": tiers[1],
-        "merged_tier_game": tiers[2],
-        "sweep": sweep_tiers(*sized, cuts=screen.sweep, high=screen.cuts[1]),
-    }
 
 
 def sized_for_cuts(entropy: float, *, maximum: float, screen: Screen) -> float:
@@ -153,46 +145,43 @@ def sized_for_cuts(entropy: float, *, maximum: float, screen: Screen) -> float:
     entropy meets the same fractions of its own maximum. NaN in a game with one action, where no cut means anything.
     """
     planned = math.log(screen.actions)
-    if maximum == planned:
-        return entropy
-    return scaled_entropy(entropy, maximum=maximum, to_maximum=planned)
+    return entropy if maximum == planned else scaled_entropy(entropy, maximum=maximum, to_maximum=planned)
+
+
+def _tier(sized: float, screen: Screen) -> Tier | None:
+    return None if math.isnan(sized) else tier(sized, cuts=screen.cuts)
 
 
 def agent_tier(context: PlannedStudy, cells: CellMeans, place: Place, agent: str) -> Tier | None:
     """The raw-entropy tier of one agent's runs."""
     screen = context.plan.screen
     entropy = cells.mean(place, screen.rule, "entropy_raw", agent=agent)
-    maximum = math.log(cells.n_actions.get(place[:2], screen.actions))
-    sized = sized_for_cuts(entropy, maximum=maximum, screen=screen)
-    return None if math.isnan(sized) else tier(sized, cuts=screen.cuts)
+    return _tier(sized_for_cuts(entropy, maximum=cells.maximum(place, screen), screen=screen), screen)
 
 
 def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[DisagreementRow, ...]:
     """How often a merged rule leaves the class of plain argmax."""
     rows = []
-    for agent in context.pools:
-        for place, rule, level_set in [(c.place, c.rule, c.level_set) for c in context.study.conditions]:
-            share = cells.mean(place, rule, "disagreement", agent=agent, level_set=level_set)
-            if not math.isnan(share) and rule.startswith("merged"):
-                n = cells.n_runs(place, rule, agent=agent)
-                labels = context.row(
-                    "disagreement", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent
-                )
-                rows.append(DisagreementRow(**labels, share=share))
+    for agent, condition in product(context.pools, context.study.conditions):
+        place, rule, level_set = condition.place, condition.rule, condition.level_set
+        share = cells.mean(place, rule, "disagreement", agent=agent, level_set=level_set)
+        if not math.isnan(share) and rule.startswith("merged"):
+            n = cells.n_runs(place, rule, agent=agent)
+            labels = context.row(
+                "disagreement", place, n=n, rules=(rule,), level_sets=(level_set,), agent=agent
+            )
+            rows.append(DisagreementRow(**labels, share=share))
     return tuple(rows)
 
 
 def screen_summaries(rows: Iterable[ScreenRow]) -> tuple[ScreenSummary, ...]:
     """How many games of a budget are flagged, and how far the share ranges."""
-    budgets: dict[str, list[ScreenRow]] = {}
-    for row in rows:
-        budgets.setdefault(row.budget, []).append(row)
     summaries = []
-    for budget, members in budgets.items():
+    for members in families_of(rows, lambda row: row.budget):
         shares = [row.share for row in members if not math.isnan(row.share)]
         summaries.append(
             ScreenSummary(
-                budget=budget,
+                budget=members[0].budget,
                 games=len(members),
                 raw=sum(row.tier != "low" for row in members),
                 merged_state=sum(row.merged_tier_state not in ("low", None) for row in members),

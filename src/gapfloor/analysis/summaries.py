@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,8 @@ def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
         return None
     notes = list(raw.notes)
     try:
-        rows, columns = _renamed(_chart_rows(_plain_rows(raw.table), notes, options), options)
+        texts = [{name: _text(value) for name, value in row.items()} for row in raw.table.to_pylist()]
+        rows, columns = _renamed(_chart_rows(texts, notes, options), options)
     except (pa.ArrowException, UnicodeError):  # the reader of episodes says what is wrong
         return None
     given = columns | options.constants.keys()
@@ -83,7 +84,17 @@ def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
         notes.append("the table does not say by which rule actions were chosen")
     rows = [{**defaults, **row} for row in rows]
     if "step" in columns:
-        rows = _last_steps(rows, options)
+        last: dict[tuple[str | None, ...], dict[str, str]] = {}
+        for row in rows:
+            run = tuple(row.get(label) for label in _LABELS if label != "step")
+            if run not in last or parse_number(row["step"]) >= parse_number(last[run]["step"]):
+                last[run] = row
+        if len(last) < len(rows) and options.step != "last":
+            raise UsageError(
+                "The table has several training steps per run: it is a learning curve. --step last reads the last "
+                "step of each run."
+            )
+        rows = list(last.values())
     is_run = "seed" in columns
     if "n" not in given and "episodes" in columns and not is_run:
         is_run = True
@@ -98,10 +109,17 @@ def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
     return Summaries(tuple(over_runs(kept) if is_run else kept), tuple(dict.fromkeys(notes)))
 
 
+def _text(value: object) -> str:
+    """An entry of a table as text; a missing number is an empty one."""
+    return "" if value is None or value != value else str(value).strip()
+
+
 def _renamed(rows: Rows, options: TableOptions) -> tuple[Rows, set[str]]:
     """The rows with the columns that we know under our names, and which those are."""
     ours = (*_LABELS, *SUMMARY_ALIASES, "episode_return")
-    theirs = {name: found for name in ours if (found := _find(rows[0], name, options)) is not None}
+    by_meaning = {meaning(name, options): name for name in reversed(rows[0])}
+    theirs = {name: options.names.get(name, by_meaning.get(name, "")) for name in ours}
+    theirs = {name: found for name, found in theirs.items() if found in rows[0]}
     if success := success_column(rows[0], options):
         theirs["episode_return"] = success
     known = set(theirs.values())
@@ -126,22 +144,6 @@ def _are_means(rows: Rows, columns: set[str], given: set[str]) -> bool:
     # With several rows per run and step they are episodes, whose rule and level set the user has to state.
     runs = [tuple(row.get(label) for label in _LABELS) for row in rows]
     return len(set(runs)) == len(runs)
-
-
-def _plain_rows(table: pa.Table) -> Rows:
-    """The rows of a small table as texts; a missing number is an empty one."""
-
-    def text(value: object) -> str:
-        return "" if value is None or value != value else str(value).strip()
-
-    return [{name: text(value) for name, value in row.items()} for row in table.to_pylist()]
-
-
-def _find(row: Mapping[str, str], ours: str, options: TableOptions) -> str | None:
-    """The table's name for one of our columns."""
-    if ours in options.names:
-        return options.names[ours] if options.names[ours] in row else None
-    return next((name for name in row if meaning(name, options) == ours), None)
 
 
 def _chart_rows(rows: Rows, notes: list[str], options: TableOptions) -> Rows:
@@ -174,21 +176,6 @@ def _chart_rows(rows: Rows, notes: list[str], options: TableOptions) -> Rows:
     ]
 
 
-def _last_steps(rows: Rows, options: TableOptions) -> Rows:
-    """The last row of each run; several steps are refused unless the user asks for the last."""
-    last: dict[tuple[str | None, ...], dict[str, str]] = {}
-    for row in rows:
-        key = tuple(row.get(label) for label in _LABELS if label != "step")
-        if key not in last or parse_number(row["step"]) >= parse_number(last[key]["step"]):
-            last[key] = row
-    if len(last) < len(rows) and options.step != "last":
-        raise UsageError(
-            "The table has several training steps per run: it is a learning curve. --step last reads the last step of "
-            "each run."
-        )
-    return list(last.values())
-
-
 def _lengthened(rows: Rows, columns: set[str], notes: list[str]) -> Rows | None:
     """A wide table as one row per game and agent; None where its cells are not numbers."""
     if columns >= {"game", "agent"}:
@@ -199,7 +186,11 @@ def _lengthened(rows: Rows, columns: set[str], notes: list[str]) -> Rows | None:
     if label is None and values:
         # Neither is named: the side that has more environments we know is the games.
         label = first = values.pop(0)
-        rows_are_games = _n_known(row[first] for row in rows) >= _n_known(values)
+        known_rows, known_values = (
+            sum(find_known_floor(name, "easy", "test") is not None for name in names)
+            for names in ([row[first] for row in rows], values)
+        )
+        rows_are_games = known_rows >= known_values
     filled = [row[name] for row in rows for name in values if row[name]]
     if label is None or not filled or not all(map(parse_cell, filled)):
         return None
@@ -214,58 +205,42 @@ def _lengthened(rows: Rows, columns: set[str], notes: list[str]) -> Rows | None:
     return long
 
 
-def _n_known(names: Iterable[str]) -> int:
-    return sum(find_known_floor(name, "easy", "test") is not None for name in names)
-
-
 def _summary(row: Mapping[str, str], notes: list[str], *, is_sem: bool) -> Summary | None:
-    def text(ours: str) -> str:
-        return row.get(ours, "")
-
-    found = parse_cell(text("mean"))
+    game, agent, rule, level_set, text, std, sem, count = (
+        row.get(name, "") for name in ("game", "agent", "rule", "level_set", "mean", "std", "sem", "n")
+    )
+    found = parse_cell(text)
     if found is None:
-        if text("mean"):
-            raise UsageError(
-                f"The mean {shortened(text('mean'))!r} is not a number, nor a number ± its spread."
-            )
+        if text:
+            raise UsageError(f"The mean {shortened(text)!r} is not a number, nor a number ± its spread.")
         return None
     mean, given, scale = found
     if scale != 1:
         notes.append("percentages are read as shares: 85% is 0.85")
-    n = _count(text("n"))
+    try:
+        n = float(count or 0)
+    except ValueError:
+        n = math.nan
+    if not 0 <= n < 1e9 or n != int(n):
+        raise UsageError(f"The number of runs {count!r} is not a whole number.")
     spread = NAN
     if given is not None:
         if not given:
-            given = 0.5 * 10.0 ** -len(text("mean").rpartition(".")[2].rstrip(" %)")) * scale
+            given = 0.5 * 10.0 ** -len(text.rpartition(".")[2].rstrip(" %)")) * scale
             notes.append("a spread that is printed as 0.0 is read as 0.05, the largest that is rounded to it")
         spread = given / (1.0 if is_sem or not n else math.sqrt(n))
         notes.append(
             f"the number after ± is read as a standard {'error' if is_sem else 'deviation over runs'}"
             + ("" if is_sem else " (--label spread=sem otherwise)")
         )
-    elif text("sem"):
-        spread = parse_number(text("sem")) * scale
-    elif text("std") and n:
-        spread = parse_number(text("std")) * scale / math.sqrt(n)
+    elif sem:
+        spread = parse_number(sem) * scale
+    elif std and n:
+        spread = parse_number(std) * scale / math.sqrt(n)
     check_sizes({"mean": mean, "spread": None if math.isnan(spread) else spread})
     if spread < 0:
-        raise UsageError(
-            f"The spread of the mean {shortened(text('mean'))} is {spread:g}: it must be 0 or more."
-        )
-    return Summary(
-        game=text("game"), agent=text("agent"), rule=text("rule"), level_set=text("level_set").lower(), mean=mean,
-        sem=spread if n else NAN, n=n,
-    )  # fmt: skip
-
-
-def _count(text: str) -> int:
-    try:
-        n = float(text) if text else 0.0
-    except ValueError:
-        n = math.nan
-    if not 0 <= n < 1e9 or n != int(n):
-        raise UsageError(f"The number of runs {text!r} is not a whole number.")
-    return int(n)
+        raise UsageError(f"The spread of the mean {shortened(text)} is {spread:g}: it must be 0 or more.")
+    return Summary(game, agent, rule, level_set.lower(), mean, spread if n else NAN, int(n))
 
 
 def over_runs(rows: Sequence[Summary]) -> list[Summary]:

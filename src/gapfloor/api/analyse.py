@@ -9,10 +9,9 @@ from typing import Any
 from gapfloor.analysis import apply
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_source
-from gapfloor.analysis.export import write_results
 from gapfloor.analysis.mean_rows import results_of_means
+from gapfloor.analysis.result_files import keep_results, results_digest, write_results
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.stored_results import keep_results, results_digest
 from gapfloor.analysis.summaries import Summaries
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.progress import step_teller
@@ -94,11 +93,8 @@ def analyse(
     """
     check_folder(out)
     options = read_settings(TableOptions, settings).with_rule(rule)
-    if (
-        isinstance(source, str | Path)
-        and Path(source).is_file()
-        and Path(source).stat().st_size > _LARGE_FILE
-    ):
+    path = Path(source) if isinstance(source, str | Path) else None
+    if path is not None and path.is_file() and path.stat().st_size > _LARGE_FILE:
         step_teller(progress)(f"reading {source}")
     inputs = read_source(arrow_table(source), cells=cells, options=options)
     plan = plan if plan is not None else dataset_plan(source)
@@ -106,17 +102,13 @@ def analyse(
         results = results_of_means(inputs, plan, options)
     else:
         results = apply.analyse(inputs, plan)
-        if (store := _store_folder(source)) is not None:
-            keep_results(results, store, digest=results_digest(inputs, plan))
+        # A store keeps the results for `report`; files, tables and datasets do not.
+        folder = source.root if isinstance(source, Store) else path
+        if folder is not None and (folder / "cells").is_dir():
+            keep_results(results, folder, digest=results_digest(inputs, plan))
     if out is not None:
         write_results(results, Path(out))
     return results
-
-
-def _store_folder(source: Any) -> Path | None:
-    """The folder of a store, where the results are kept for `report`; None for files, tables and datasets."""
-    root = source.root if isinstance(source, Store) else source
-    return Path(root) if isinstance(root, str | Path) and (Path(root) / "cells").is_dir() else None
 
 
 def arrow_table(source: Any) -> Any:

@@ -47,12 +47,8 @@ class Calibrations(ReadableResult):
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor calibrate --json` prints."""
         shipped = [_shipped(found) for found in self.games]
-        return {
-            "games": [
-                {**found.to_json(), "shipped_k": None if known is None else known.k}
-                for found, known in zip(self.games, shipped, strict=True)
-            ]
-        }
+        pairs = zip(self.games, shipped, strict=True)
+        return {"games": [{**found.to_json(), "shipped_k": known and known.k} for found, known in pairs]}
 
     def table(self) -> Table:
         """One line per game, and one for the policy's own play."""

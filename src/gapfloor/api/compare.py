@@ -99,8 +99,14 @@ def compare(
     plan = paper_plan()
     one = group(_episodes(a), plan)
     other = one if b is None else group(_episodes(b), plan)
-    if b is not None:
-        _refuse_other_engines(a, b)
+    engines = [_engines(each) for each in (a, b)] if b is not None else []
+    for place in engines[0] if engines else ():
+        played = [" and ".join(sorted(each.get(place, ()))) for each in engines]
+        if all(played) and played[0] != played[1]:
+            raise UsageError(
+                f"{' '.join(place)} was played in {played[0]} by one agent and in {played[1]} by the other: episodes "
+                "of two engines are never compared."
+            )
     first = select_agent(one, first_agent, source=_short(a), budget=labels[0], **asked)
     source = _short(a if b is None else b)
     second = select_agent(other, second_agent, source=source, budget=labels[-1], **asked)
@@ -114,13 +120,12 @@ def _short(source: Any) -> str:
 def _episodes(source: Any) -> Inputs:
     """The recorded episodes of a source; a policy is refused with the command that plays it."""
     found = arrow_table(source)
+    is_policy = not isinstance(found, str | Path | pa.Table | Store | Inputs)
     if isinstance(found, str | Path):
-        name = str(found)
-        is_policy = (Path(name) / "checkpoint.safetensors").is_file() or (
-            not Path(name).exists() and (":" in name or "*" in name)
+        has_sign = any(sign in str(found) for sign in ":*")
+        is_policy = (Path(found) / "checkpoint.safetensors").is_file() or (
+            has_sign and not Path(found).exists()
         )
-    else:
-        is_policy = not isinstance(found, pa.Table | Store | Inputs)
     if is_policy:
         raise UsageError(
             f"{_short(source)} is not a store or a table of episodes. To compare policies, play each into one store "
@@ -142,14 +147,3 @@ def _engines(source: Any) -> dict[tuple[str, str], set[str]]:
         words = f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
         found.setdefault(place, set()).add(words)
     return found
-
-
-def _refuse_other_engines(a: Any, b: Any) -> None:
-    """Refuse to compare returns in one engine with returns in another, or under other options."""
-    one, other = _engines(a), _engines(b)
-    for place in one:
-        if one[place] != other.get(place, one[place]):
-            raise UsageError(
-                f"{' '.join(place)} was played in {' and '.join(sorted(one[place]))} by one agent and in "
-                f"{' and '.join(sorted(other[place]))} by the other: episodes of two engines are never compared."
-            )

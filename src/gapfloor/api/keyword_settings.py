@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -54,9 +55,19 @@ def takes(kind: type) -> Callable[[F], F]:
         ]
         own = [each for each in signature.parameters.values() if each is not rest]
         function.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
-        lines = [_entry(each.name, words.get(each.name, "")) for each in shared]
+        lines = [
+            textwrap.fill(
+                f"{each.name}: {words.get(each.name, '')}", _WIDTH, initial_indent=" " * 4,
+                subsequent_indent=" " * 8, break_on_hyphens=False,
+            )
+            for each in shared
+        ]  # fmt: skip
         if function.__doc__:
-            function.__doc__ = _replaced(function.__doc__, rest.name, lines)
+            # Python 3.13 removes the indentation of docstrings; cleandoc does the same for the others.
+            before, found, after = inspect.cleandoc(function.__doc__).partition(f"\n    **{rest.name}:")
+            assert found, f"the docstring does not document **{rest.name}"
+            left = itertools.dropwhile(lambda line: line.startswith(" " * 8), after.splitlines()[1:])
+            function.__doc__ = "\n".join([before, *lines, *left])
         return function
 
     return decorate
@@ -79,19 +90,3 @@ def names_of(given: str | Sequence[str]) -> list[str]:
     """
     parts = given.split(",") if isinstance(given, str) else given
     return [str(part).strip() for part in parts if str(part).strip()]
-
-
-def _entry(name: str, words: str) -> str:
-    return textwrap.fill(
-        f"{name}: {words}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
-    )
-
-
-def _replaced(text: str, name: str, lines: list[str]) -> str:
-    """The docstring with the entry of `**name` replaced by others."""
-    # Python 3.13 removes the indentation of docstrings; cleandoc does the same for the others.
-    before, found, after = inspect.cleandoc(text).partition(f"\n    **{name}:")
-    assert found, f"the docstring does not document **{name}"
-    rest = after.splitlines()
-    following = next((at for at, line in enumerate(rest) if at and not line.startswith(" " * 8)), len(rest))
-    return "\n".join([before, *lines, *rest[following:]])

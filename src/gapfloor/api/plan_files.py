@@ -195,6 +195,10 @@ def _count_seen(
     folder = Path(DEFAULT_STORE)
     found = data_next_to(plan, folder, rules=rules)
     listed = ", ".join(f"{name} ({counted(n, 'cell')})" for name, n in found.items())
+    if store is None and cells_seen is None:
+        if not found:
+            return 0, f"no cells in {folder.name} and no episode file next to the plan"
+        return max(found.values()), f"counted in {listed if len(found) > 1 else next(iter(found))}"
     if store is not None:
         source = Path(store)
         if not source.exists():
@@ -203,12 +207,8 @@ def _count_seen(
         is_empty = is_store and not any((source / "cells").glob("*.json"))
         first = 0 if is_empty else count_cells(source, rules=rules)
         where = f"{'no cells' if is_empty else 'counted'} in {source.name}"
-    elif cells_seen is not None:
-        first, where = cells_seen, f"declared {cells_seen}"
-    elif found:
-        return max(found.values()), f"counted in {listed if len(found) > 1 else next(iter(found))}"
     else:
-        return 0, f"no cells in {folder.name} and no episode file next to the plan"
+        first, where = cells_seen or 0, f"declared {cells_seen}"
     most = max((first, *found.values()))
     is_more = cells_seen is not None or most > first
     return most, where + (f"; next to the plan: {listed}" if listed and is_more else "")

@@ -6,21 +6,19 @@ action classes are found where a rule or the probe reads them, and one campaign 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import showing
-from gapfloor.calibration.class_measurement import classes_for
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.registry import check_cloning, check_seed
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
-from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
-from gapfloor.play.candidate import Candidate, Entrant, load_candidates
+from gapfloor.play.campaign import Campaign, backend_for, plan_campaign, recorded_backends
+from gapfloor.play.candidate import Entrant, load_candidates
 from gapfloor.play.protocol import PlaySettings, Protocol, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
@@ -74,7 +72,8 @@ def play_policies(
     check_references(references)
     store.refuse_file()
     stored = store.cells()
-    chosen = backend_for(stored, asked.backend)
+    chosen: Any = backend_for(stored, asked.backend)
+    inference = replace(asked, backend=chosen)
     recorded = {} if asked.backend else recorded_backends(stored)
     clones = [f"The rule {rule}" for rule in rules if rule.needs_classes]
     clones += ["The probe of merged entropy"] if probe else []
@@ -83,52 +82,35 @@ def play_policies(
             check_seed(engine)
         for what in clones:
             check_cloning(engine, what=what)
-    inference: dict[str, Any] = {"batch": asked.batch, "device": asked.device, "backend": chosen}
     acts = not any(rule.reads_distribution for rule in rules)
-    requests = []
-    with _workers_started(entrants, rules, protocol, asked.workers, is_begun=bool(stored)) as are_started:
+    loaded = []
+    # Worker processes start while policies are loaded here, unless there may be nothing left for them to play.
+    policies = [entrant.policy for mine in entrants.values() for entrant in mine]
+    starting: AbstractContextManager[bool] = nullcontext(False)
+    if policies and not stored and all(isinstance(each, (str, Path, PolicySource)) for each in policies):
+        episodes = protocol.n_episodes * len(rules) * len(policies)
+        starting = started_workers(protocol.engines[0], episodes=episodes, count=asked.workers)
+    with starting as are_started:
         for engine, mine in zip(protocol.engines, entrants.values(), strict=True):
-            candidates = load_candidates(mine, engine, **inference, recorded=recorded, acts=acts)
-            _refuse_other_backend(candidates, asked.backend)
-            requests.append(
-                Request(
-                    engine=engine,
-                    protocol=protocol,
-                    candidates=candidates,
-                    rules=tuple(rules),
-                    references=tuple(references),
-                    probe=ProbeSettings(states=probe) if probe else None,
-                    classes=functools.partial(classes_for, store.root),
-                    **inference,
-                )
-            )
-        campaign = plan_campaign(requests, store, stored=stored, is_prepared=is_prepared)
+            candidates = load_candidates(mine, engine, inference, recorded=recorded, acts=acts)
+            for each in candidates:
+                is_other = asked.backend is not None and each.inference.backend != asked.backend
+                if is_other and not each.source.is_checkpoint:
+                    raise UsageError(
+                        f"The backend {asked.backend} cannot compute {each.source.name}: leave the backend out."
+                    )
+            loaded.append(candidates)
+        campaign = plan_campaign(
+            protocol,
+            store,
+            candidates=loaded,
+            rules=rules,
+            references=references,
+            probe=ProbeSettings(states=probe) if probe else None,
+            inference=inference,
+            stored=stored,
+            is_prepared=is_prepared,
+        )
     with showing(asked.progress) as shown:
         campaign.play(CellWorkers(asked.workers, shown, are_started))
     return campaign
-
-
-def _workers_started(
-    entrants: Mapping[str, Sequence[Entrant]],
-    rules: Sequence[Rule],
-    protocol: Protocol,
-    workers: int | None,
-    *,
-    is_begun: bool,
-) -> AbstractContextManager[bool]:
-    """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
-    policies = [entrant.policy for mine in entrants.values() for entrant in mine]
-    if is_begun or not policies or not all(isinstance(each, (str, Path, PolicySource)) for each in policies):
-        return nullcontext(False)
-    episodes = protocol.n_episodes * len(rules) * len(policies)
-    return started_workers(protocol.engines[0], episodes=episodes, count=workers)
-
-
-def _refuse_other_backend(candidates: Sequence[Candidate], backend: str | None) -> None:
-    """Refuse a network of another library that the named backend cannot compute."""
-    for candidate in candidates:
-        is_other = backend is not None and candidate.inference.backend != backend
-        if is_other and not candidate.source.is_checkpoint:
-            raise UsageError(
-                f"The backend {backend} cannot compute {candidate.source.name}: leave the backend out."
-            )

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.column_names import TableOptions
+from gapfloor.analysis.compared import comparisons, in_families
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_rows import comparisons
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.planned_study import PlannedStudy
@@ -87,7 +87,15 @@ class PowerAdvice(ReadableResult):
 
     def table(self) -> Table:
         """What each comparison needs."""
-        return table_of("power", [_row(each) for each in self.comparisons])
+        rows = [
+            {
+                "comparison": each.label, "delta": each.delta, "n_runs": each.n_runs, "n_floor": each.n_floor,
+                "power": each.power_now, "needed_runs": each.design and each.design.n_runs,
+                "needed_floor": each.design and each.design.n_floor, "skewed": each.power_if_skewed,
+            }
+            for each in self.comparisons
+        ]  # fmt: skip
+        return table_of("power", rows)
 
     def sentences(self) -> list[str]:
         """Whose power this is, and what it cannot know."""
@@ -219,7 +227,7 @@ def _of_pilot(
     context = PlannedStudy(group(inputs, plan), plan)
     asked = (rule or plan.scope.primary_rule, level_set)
     rows = []
-    for members in comparisons(context):
+    for members in in_families(comparisons(context)):
         for one in members:
             # Over different runs: copies of a run tell nothing about the spread between runs.
             values = one.values("recommended")
@@ -262,13 +270,3 @@ def _answer(
     return ComparisonPower(
         delta=planned.delta, n_runs=n_runs, n_floor=n_floor, family_size=planned.family_size, **known, **said
     )
-
-
-def _row(found: ComparisonPower) -> dict[str, Any]:
-    """One line of the table."""
-    design = found.design
-    return {
-        "comparison": found.label, "delta": found.delta, "n_runs": found.n_runs, "n_floor": found.n_floor,
-        "power": found.power_now, "needed_runs": design and design.n_runs, "needed_floor": design and design.n_floor,
-        "skewed": found.power_if_skewed,
-    }  # fmt: skip

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from gapfloor.errors import UsageError
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 #: Seconds between two updates of the line.
 _EVERY = 0.2
+
+#: Game, run or reference, rule and level set.
+_Place = tuple[str, str, str, str]
 
 
 class ProgressLine:
@@ -42,23 +46,19 @@ class ProgressLine:
             return
         self._shown, spent = now, now - self._started
         left = f", {duration(spent / done * (self._total - done))} left" if done < self._total else ""
-        self._replace(f"{done:,}/{self._total:,} {self._unit}, {duration(spent)}{left}  {describe()}")
-
-    def close(self) -> None:
-        """Remove the line."""
-        if self._width:
-            self._replace("")
-            sys.stderr.write("\r")
-
-    def _replace(self, text: str) -> None:
-        text = clean_text(text)
+        text = clean_text(f"{done:,}/{self._total:,} {self._unit}, {duration(spent)}{left}  {describe()}")
         width = shutil.get_terminal_size().columns - 1
         if sys.stderr.isatty() and len(text) > width:
             # A line that is wider than the terminal would be continued below, and could not be replaced.
             text = text[: width + 1].rpartition(" ")[0]
-        sys.stderr.write("\r" + text.ljust(self._width))
-        sys.stderr.flush()
+        _write(text.ljust(self._width), before="\r")
         self._width = len(text)
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._width:
+            _write("", before=f"\r{' ' * self._width}\r")
+            self._width = 0
 
 
 class LiveProgress(Progress):
@@ -69,9 +69,8 @@ class LiveProgress(Progress):
 
     def __init__(self, *, plain_lines: bool) -> None:
         self._plain_lines = plain_lines and not is_watched()
-        self._sum: defaultdict[tuple[str, ...], float] = defaultdict(float)
-        self._count: Counter[tuple[str, ...]] = Counter()
-        self._cells_left: Counter[tuple[str, ...]] = Counter()
+        self._returns: defaultdict[_Place, list[float]] = defaultdict(list)
+        self._cells_left: Counter[_Place] = Counter()
         self._line = ProgressLine(0, "episodes")
         self._started = time.monotonic()
 
@@ -85,8 +84,7 @@ class LiveProgress(Progress):
     def episode(self, cell: CellSpec, episode_return: float) -> None:
         """Count one episode."""
         place = _place(cell)
-        self._sum[place] += episode_return
-        self._count[place] += 1
+        self._returns[place].append(episode_return)
         self._done += 1
         self._line.show(self._done, lambda: self._describe(place))
 
@@ -95,20 +93,17 @@ class LiveProgress(Progress):
         place = _place(cell)
         self._cells_left[place] -= 1
         if self._plain_lines and not self._cells_left[place]:
-            seconds = time.monotonic() - self._started
-            _write(f"[{seconds:6.1f} s] {self._describe(place)}\n")
+            _write(f"[{time.monotonic() - self._started:6.1f} s] {self._describe(place)}\n")
 
-    def _describe(self, place: tuple[str, ...]) -> str:
+    def _describe(self, place: _Place) -> str:
         game, who, rule, level_set = place
-        text = f"{game} {who} {rule} {level_set} " if who != rule else f"{game} {rule} {level_set} "
-        text += f"mean {self._mean(place):.2f}"
+        named = f"{game} {who} {rule} {level_set}" if who != rule else f"{game} {rule} {level_set}"
+        text = f"{named} mean {fmean(self._returns[place]):.2f}"
         floor = (game, "uniform", "uniform", level_set)
-        if place != floor and self._count[floor]:
-            text += f" (floor{' so far' if self._cells_left[floor] else ''} {self._mean(floor):.2f})"
+        if place != floor and self._returns[floor]:
+            so_far = " so far" if self._cells_left[floor] else ""
+            text += f" (floor{so_far} {fmean(self._returns[floor]):.2f})"
         return text
-
-    def _mean(self, place: tuple[str, ...]) -> float:
-        return self._sum[place] / max(1, self._count[place])
 
     def close(self) -> None:
         """Remove the line."""
@@ -165,7 +160,7 @@ def duration(seconds: float) -> str:
 @contextlib.contextmanager
 def showing(progress: Progress | bool | None) -> Iterator[Progress]:
     """What a function reports to: the caller's own, a line (None), also plain lines (True), or nothing (False)."""
-    if progress is False:
+    if progress is False or (progress is None and not is_watched()):
         yield Progress()
     elif progress is None or progress is True:
         with contextlib.closing(LiveProgress(plain_lines=progress is True)) as live:
@@ -198,10 +193,10 @@ def in_notebook() -> bool:
     return found is not None and hasattr(found, "kernel")
 
 
-def _write(text: str) -> None:
-    sys.stderr.write(printable_text(text))
+def _write(text: str, *, before: str = "") -> None:
+    sys.stderr.write(before + printable_text(text))
     sys.stderr.flush()
 
 
-def _place(cell: CellSpec) -> tuple[str, ...]:
+def _place(cell: CellSpec) -> _Place:
     return cell.engine.game, cell.run.name, cell.rule, cell.level_set

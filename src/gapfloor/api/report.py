@@ -80,20 +80,12 @@ def report(
     if not isinstance(source, ReportSource):
         tell("analysing")
         options = read_settings(TableOptions, settings).with_rule(rule)
-        source = _report_source(source, plan, options)
+        source = source.root if isinstance(source, Store) else source
+        if isinstance(source, AnalysisResults):
+            source = source_of_results(source)
+        elif isinstance(source, str | Path):
+            source = load_report_source(source, plan=plan, options=options)
+        else:
+            inputs = read_inputs(arrow_table(source), options=options)
+            source = source_of_results(apply.analyse(inputs, plan), inputs=inputs)
     return write.write_report(source, out, formats=chosen, tables=further, progress=tell)
-
-
-def _report_source(
-    source: Any,
-    plan: str | Path | Plan | LockedPlan | None,
-    options: TableOptions,
-) -> ReportSource:
-    if isinstance(source, AnalysisResults):
-        return source_of_results(source)
-    if isinstance(source, Store):
-        source = source.root
-    if isinstance(source, str | Path):
-        return load_report_source(source, plan=plan, options=options)
-    inputs = read_inputs(arrow_table(source), options=options)
-    return source_of_results(apply.analyse(inputs, plan), inputs=inputs)

@@ -80,7 +80,13 @@ def train(
         >>> run.run, run.steps, run.checkpoint.name
         ('starpilot-easy-impala-512-s1', 512, 'checkpoint.safetensors')
     """
-    trainer = _trainer()
+    try:
+        import safetensors  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(f'Training needs {error.name}: pip install "gapfloor[train]".') from None
+    from gapfloor.training import trainer
+
     spec = TrainingSpec(
         game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(train), budget=budget,
         hyperparameters=Hyperparameters(
@@ -90,20 +96,8 @@ def train(
     )  # fmt: skip
     is_shown = is_watched() if progress is None else progress is True
     with contextlib.closing(TrainingProgress(spec)) as shown:
-        return trainer(
+        return trainer.train(
             spec, store=Path(store), threads=available_cores() if threads is None else threads, device=device,
             checkpoint_every=checkpoint_every,
             observe=progress if callable(progress) else shown.show if is_shown else None,
         )  # fmt: skip
-
-
-def _trainer() -> Callable[..., TrainingResult]:
-    """The function that trains; it needs torch."""
-    try:
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(f'Training needs {error.name}: pip install "gapfloor[train]".') from None
-    from gapfloor.training.trainer import train
-
-    return train

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,13 @@ import gapfloor
 from gapfloor.api.progress import step_teller
 from gapfloor.calibration.classes import load_classes
 from gapfloor.calibration.probe import ProbeSettings
+from gapfloor.disk_errors import shortened
 from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.levels import LevelSet
 from gapfloor.play.candidate import action_space_of
-from gapfloor.play.cell import CellSpec
-from gapfloor.play.cell_checks import cell_problems, play_record, record_differences
+from gapfloor.play.cell import CellSpec, design_from
+from gapfloor.play.group import CellGroup, finished_record, play_group
+from gapfloor.play.player import CellPlay
 from gapfloor.play.replay import (
     difference,
     find_policy,
@@ -35,7 +38,7 @@ from gapfloor.play.replay import (
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.dataset import store_of
-from gapfloor.records.store import Store, StoredCell
+from gapfloor.records.store import Store, StoredCell, read_episodes
 from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, write_verification
 from gapfloor.tables.cells import counted
 
@@ -160,7 +163,15 @@ def _replayable(
             continue
         place = (spec.policy, spec.engine, spec.inference)
         if place not in known:
-            known[place] = _find(spec, store, sources, allowed)
+            try:
+                refuse_unnamed_code(spec.engine, allowed=allowed)
+                if spec.is_plain_reference:
+                    parse_reference(spec.rule).check(action_space_of(spec.engine))
+                    known[place] = None
+                else:
+                    known[place] = find_policy(spec, store=store, sources=sources)[0]
+            except GapfloorError as error:
+                known[place] = error
         answer = known[place]
         if isinstance(answer, GapfloorError):
             reasons[str(answer)] += 1
@@ -169,45 +180,27 @@ def _replayable(
     return found, reasons
 
 
-def _find(
-    spec: CellSpec, store: Store, sources: Sequence[PolicySource], allowed: Sequence[str]
-) -> PolicySource | GapfloorError | None:
-    """Where a cell's policy comes from, None if it needs none; or why its episodes cannot be played here."""
-    try:
-        refuse_unnamed_code(spec.engine, allowed=allowed)
-        if not spec.is_plain_reference:
-            return find_policy(spec, store=store, sources=sources)[0]
-        parse_reference(spec.rule).check(action_space_of(spec.engine))
-        return None
-    except GapfloorError as error:
-        return error
-
-
 def _sample(replayable: Sequence[_Replayable], episodes: int, seed: int) -> list[list[int]]:
     """For each cell the places of its episodes that will be played again: all episodes are equally likely."""
     sizes = np.array([_n_episodes(each.cell) for each in replayable], dtype=np.int64)
-    ends = np.cumsum(sizes)
-    total = int(sizes.sum())
-    chosen = np.random.default_rng(seed).choice(total, size=min(episodes, total), replace=False)
-    places: list[list[int]] = [[] for _ in replayable]
-    for number in np.sort(chosen):
-        cell = int(np.searchsorted(ends, number, side="right"))
-        places[cell].append(int(number - (ends[cell] - sizes[cell])))
-    return places
+    total, starts = int(sizes.sum()), np.cumsum(sizes) - sizes
+    chosen = np.sort(np.random.default_rng(seed).choice(total, size=min(episodes, total), replace=False))
+    return [
+        (chosen[(start <= chosen) & (chosen < start + size)] - start).tolist()
+        for start, size in zip(starts, sizes, strict=True)
+    ]
 
 
 def _replay(replayable: Sequence[_Replayable], sample: Sequence[Sequence[int]]) -> list[str]:
     """What differed when the chosen episodes were played again."""
     differences = []
-    loaded: tuple[PolicySource | None, object] = (None, None)
     for each, places in zip(replayable, sample, strict=True):
         if not places:
             continue
-        if each.source is not loaded[0]:
-            loaded = (each.source, each.source.load() if each.source is not None else None)
+        policy = each.source.load() if each.source is not None else None
         recorded = recorded_episodes(each.cell)
         episodes = [recorded[place] for place in places]
-        for episode, again in zip(episodes, play_again(each.spec, loaded[1], episodes), strict=True):
+        for episode, again in zip(episodes, play_again(each.spec, policy, episodes), strict=True):
             if again != (episode.episode_return, episode.length):
                 differences.append(difference(episode, *again))
     return differences
@@ -239,3 +232,56 @@ def _recompute(each: _Replayable, store: Store) -> list[str]:
 def _n_episodes(cell: StoredCell) -> int:
     episodes = cell.manifest.content.get("episodes")
     return episodes if isinstance(episodes, int) else 0
+
+
+def cell_problems(cell: StoredCell) -> list[str]:
+    """What does not fit in a cell, as ends of sentences; empty for a cell that gapfloor can have written."""
+    try:
+        return list(_problems(cell))
+    except (GapfloorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        return [f"its specification or its episodes cannot be read ({type(error).__name__}: {error})"]
+
+
+def _problems(cell: StoredCell) -> Iterator[str]:
+    content, labels, record = cell.manifest.content, cell.manifest.labels, cell.manifest.record
+    if not cell.path.stem.endswith(f"-{cell.manifest.key[:16]}"):
+        yield "the file is not named after the key"
+    told = {name: content[name] for name in ("game", "mode", "level_set", "draw")}
+    told["rule"] = labels["reference"] or content["rule"]
+    for name, value in told.items():
+        if labels[name] != value:
+            yield f"it is labelled {name} {labels[name]}, but its specification says {value}"
+    rows = read_episodes(cell.path)
+    for name, value in labels.items():
+        found = rows.column(name).unique().to_pylist()
+        if found != [value]:
+            yield f"its episodes are labelled {name} {found[:3]}, not {value}"
+    if content["episodes"] != rows.num_rows:
+        yield f"it has {rows.num_rows} episodes, not {content['episodes']}"
+        return
+    schedule = design_from(content).schedule(LevelSet.parse(content["levels"]), content["draw"])
+    for name in ("slot", "index", "level_seed"):
+        if not np.array_equal(rows.column(name).to_numpy(), getattr(schedule, name)):
+            yield f"the column {name} is not that of the schedule"
+    steps = int(rows.column("length").to_numpy().sum())
+    counted = record["n_steps"] if record["action_counts"] is None else sum(record["action_counts"])
+    if not steps == record["n_steps"] == counted:
+        yield "its number of steps is not the sum of its episodes' lengths"
+
+
+def play_record(
+    spec: CellSpec, source: PolicySource | None, *, probe: ProbeSettings | None
+) -> tuple[CellPlay, dict[str, Any]]:
+    """The whole cell played again, and the record that its episodes give."""
+    group = CellGroup(spec.engine, (spec,), source, probe)
+    (piece,) = play_group(group, iter([[(spec, None)]]))
+    play = CellPlay(spec, outcomes=dict(piece.outcomes))
+    return play, finished_record(play, piece)
+
+
+def record_differences(recorded: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
+    """The fields of a record that are not what was computed again, as ends of sentences."""
+    for name in sorted({*recorded, *again}):
+        before, now = recorded.get(name), again.get(name)
+        if before != now:
+            yield f"it records {name} {shortened(str(before), 80)}, but playing it again gave {shortened(str(now), 80)}"

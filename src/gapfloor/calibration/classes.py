@@ -88,23 +88,24 @@ class ActionClasses:
 
     def to_json(self) -> dict[str, Any]:
         """The classes as plain JSON values."""
+        engine, settings = self.engine, self.settings
         return {
             "format": FORMAT,
-            "engine": self.engine.engine,
-            "engine_version": self.engine.version,
-            "game": self.engine.game,
-            "mode": self.engine.mode,
-            "options": dict(self.engine.options),
+            "engine": engine.engine,
+            "engine_version": engine.version,
+            "game": engine.game,
+            "mode": engine.mode,
+            "options": dict(engine.options),
             "k": self.k,
             "classes": [list(members) for members in self.partition.classes],
             "class_names": list(self.class_names),
-            "n_states": self.settings.states,
+            "n_states": settings.states,
             "mean_state_k": self.mean_state_k,
             "play": self.play,
-            "seed": self.settings.seed,
-            "horizon": self.settings.horizon,
-            "levels": str(self.settings.levels),
-            "spacing": self.settings.spacing,
+            "seed": settings.seed,
+            "horizon": settings.horizon,
+            "levels": str(settings.levels),
+            "spacing": settings.spacing,
             "action_names": list(self.action_names),
             "equal_states": [list(row) for row in self.equal_states],
         }
@@ -119,21 +120,15 @@ class ActionClasses:
         equal = tuple(tuple(int(count) for count in row) for row in content["equal_states"])
         if len(names) != partition.n_actions or any(len(row) != len(names) for row in (equal, *equal)):
             raise ValueError("its actions, classes and matrix differ in size")
+        engine, version, game, mode = (
+            str(content[name]) for name in ("engine", "engine_version", "game", "mode")
+        )
+        options = tuple(sorted((str(name), value) for name, value in content["options"].items()))
+        numbers = {name: int(content[name]) for name in ("horizon", "seed", "spacing")}
+        levels = LevelSet.parse(content["levels"])
         return cls(
-            engine=EngineSpec(
-                str(content["engine"]),
-                str(content["engine_version"]),
-                str(content["game"]),
-                str(content["mode"]),
-                tuple(sorted((str(name), value) for name, value in content["options"].items())),
-            ),
-            settings=CalibrationSettings(
-                states=int(content["n_states"]),
-                horizon=int(content["horizon"]),
-                seed=int(content["seed"]),
-                levels=LevelSet.parse(content["levels"]),
-                spacing=int(content["spacing"]),
-            ),
+            engine=EngineSpec(engine, version, game, mode, options),
+            settings=CalibrationSettings(states=int(content["n_states"]), levels=levels, **numbers),
             play=str(content["play"]),
             partition=partition,
             action_names=names,

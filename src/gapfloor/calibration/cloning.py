@@ -55,7 +55,9 @@ class Cloner:
         actions = self._actions(turn)
         for slot in range(self.n_actions + 1):
             self._engine.load(slot, state)
-        labels = self._play(actions)
+        labels = [0] * len(actions)
+        for step in range(self._horizon):
+            labels = split(labels, *self._engine.step(self._noops if step else actions))
         label_of = dict(zip(actions[:-1].tolist(), labels[:-1], strict=True))
         replayed = int(actions[-1])
         if label_of[replayed] != labels[-1]:
@@ -67,13 +69,6 @@ class Cloner:
 
     def _actions(self, turn: int) -> npt.NDArray[np.int64]:
         return np.append(np.roll(np.arange(self.n_actions), turn), turn % self.n_actions)
-
-    def _play(self, actions: npt.NDArray[np.int64]) -> list[int]:
-        labels = [0] * len(actions)
-        for step in range(self._horizon):
-            outcome = self._engine.step(actions if step == 0 else self._noops)
-            labels = split(labels, *outcome)
-        return labels
 
     def close(self) -> None:
         """Free the engine."""

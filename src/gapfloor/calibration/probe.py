@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,11 @@ def position_hash(slot: Integers, index: Integers, step: Integers) -> npt.NDArra
     """
     mixed = np.zeros(len(slot), dtype=np.uint64)
     for part in (slot, index, step):
-        mixed = _mix(mixed + np.uint64(0x9E3779B97F4A7C15) + part.astype(np.uint64))
+        mixed = mixed + np.uint64(0x9E3779B97F4A7C15) + part.astype(np.uint64)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed = mixed ^ (mixed >> np.uint64(31))
     return mixed
-
-
-def _mix(value: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
 
 
 @dataclass(frozen=True)
@@ -58,18 +55,12 @@ class ProbedState:
 
 @dataclass(frozen=True)
 class ProbeSettings:
-    """How many visited states of a sampled cell are cloned; see `gapfloor.play.group.CellProbe`."""
+    """How many visited states of a sampled cell are cloned."""
 
     states: int = 1024
     horizon: int = 5
     classes: tuple[int, ...] = ()
     """The game's own classes, for merged entropy per game; empty if they are not known."""
-
-    def with_classes(self, classes: tuple[int, ...]) -> ProbeSettings:
-        return replace(self, classes=classes)
-
-    def observer(self, engine: EngineSpec) -> ProbeObserver:
-        return ProbeObserver(engine, self)
 
 
 class ProbeObserver:
@@ -79,12 +70,9 @@ class ProbeObserver:
         self._engine, self._settings = engine, settings
         self._held: list[ProbedState] = []
 
-    @property
-    def _limit(self) -> int:
-        return self._held[0].hash if len(self._held) >= self._settings.states else _LARGEST
-
     def wants(self, slot: Integers, index: Integers, step: Integers) -> npt.NDArray[np.bool_]:
-        wanted: npt.NDArray[np.bool_] = position_hash(slot, index, step) <= np.uint64(self._limit)
+        limit = self._held[0].hash if len(self._held) >= self._settings.states else _LARGEST
+        wanted: npt.NDArray[np.bool_] = position_hash(slot, index, step) <= np.uint64(limit)
         return wanted
 
     def see(
@@ -93,22 +81,19 @@ class ProbeObserver:
         assert probabilities is not None  # a probe is refused where actions are not numbered
         position = (slot, index, step)
         hashed = int(position_hash(*(np.array([number]) for number in position))[0])
+        is_full = len(self._held) >= self._settings.states
         # Several rows of one step can be wanted; the first of them may have lowered the limit.
-        if hashed > self._limit:
+        if is_full and hashed > self._held[0].hash:
             return
-        seen = ProbedState(hashed, position, engine.save(row), probabilities.copy())
-        if len(self._held) < self._settings.states:
-            heapq.heappush(self._held, seen)
-        else:
-            heapq.heappushpop(self._held, seen)
+        keep = heapq.heappushpop if is_full else heapq.heappush
+        keep(self._held, ProbedState(hashed, position, engine.save(row), probabilities.copy()))
 
     def held(self) -> list[ProbedState]:
         """The states kept so far, smallest hash first."""
         return sorted(self._held, reverse=True)
 
     def finish(self) -> dict[str, Any]:
-        probe = self.held()
-        self._held = []
+        probe, self._held = self.held(), []
         if not probe:
             return {"probe_states": 0}
         partitions = state_partitions(

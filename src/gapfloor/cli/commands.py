@@ -26,7 +26,7 @@ class CommandEntry:
     names_store: bool = False
     """Whether the function itself has a default store, which the environment can name too."""
     takes_pictures: bool = False
-    """Whether the command knows which games' pictures the engine will need (`gapfloor.cli.pictures`)."""
+    """Whether the command knows which games' pictures the engine will need (`gapfloor.cli.show`)."""
     takes_command: bool = False
     """Whether the argument is a command of the user's, which may have options of its own."""
 
@@ -39,13 +39,13 @@ COMMANDS: dict[str, CommandEntry] = {
     "floor": CommandEntry(
         MEASURE, "gapfloor.api.floor:floor", python_only="burn_in batch device backend", **_PLAYS
     ),
-    "known-floor": CommandEntry(MEASURE, "gapfloor.api.known_floor:known_floor", python_only="mode"),
+    "known-floor": CommandEntry(MEASURE, "gapfloor.api.floor:known_floor", python_only="mode"),
     "evaluate": CommandEntry(MEASURE, "gapfloor.api.evaluate:evaluate", python_only="burn_in", **_PLAYS),
     "sweep": CommandEntry(
-        MEASURE, "gapfloor.api.sweep:sweep", python_only=f"{_ENGINE} budget seed", **_PLAYS
+        MEASURE, "gapfloor.api.checkpoints:sweep", python_only=f"{_ENGINE} budget seed", **_PLAYS
     ),
     "training-curve": CommandEntry(
-        MEASURE, "gapfloor.api.training_curve:training_curve", python_only=f"{_ENGINE} train", has_store=True
+        MEASURE, "gapfloor.api.checkpoints:training_curve", python_only=f"{_ENGINE} train", has_store=True
     ),
     "train": CommandEntry(MEASURE, "gapfloor.api.train:train"),
     "calibrate": CommandEntry(
@@ -66,7 +66,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "verify": CommandEntry(REPORT, "gapfloor.api.verify:verify", python_only="seed"),
     "audit scan": CommandEntry(AUDIT, "gapfloor.api.audit:audit_scan"),
     "audit trace": CommandEntry(AUDIT, "gapfloor.api.audit:audit_trace", takes_command=True),
-    "audit ledger": CommandEntry(AUDIT, "gapfloor.api.audit_ledger:audit_ledger", arguments=0),
+    "audit ledger": CommandEntry(AUDIT, "gapfloor.api.audit:audit_ledger", arguments=0),
     "study run": CommandEntry(ADVANCED, "gapfloor.study.commands:run", names_store=True),
     "study status": CommandEntry(ADVANCED, "gapfloor.study.commands:status", names_store=True),
     "cka": CommandEntry(ADVANCED, "gapfloor.api.cka:cka", python_only="draw test train", has_store=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
 import textwrap
@@ -36,14 +37,14 @@ def entries_of(text: str) -> dict[str, str]:
     return {name: " ".join(words.split()) for name, _, words in parts}
 
 
-def summary_in(path: Path, name: str) -> str:
-    """The first paragraph of a function's docstring, read from its file: importing it may load an engine."""
-    return " ".join(_docstring_in(path, name).partition("\n\n")[0].split())
+def summary_in(home: str) -> str:
+    """The first paragraph of the docstring of `module:function`."""
+    return " ".join(_docstring_in(home).partition("\n\n")[0].split())
 
 
-def examples_in(path: Path, name: str) -> list[str]:
-    """The examples of a function's command, read from its file."""
-    return sections_of(_docstring_in(path, name)).get("Command line", "").splitlines()
+def examples_in(home: str) -> list[str]:
+    """The examples of the command that is made from `module:function`."""
+    return sections_of(_docstring_in(home)).get("Command line", "").splitlines()
 
 
 def with_examples(text: str, examples: str) -> str:
@@ -52,7 +53,11 @@ def with_examples(text: str, examples: str) -> str:
     return f"{text}\n\n\b\nExamples:\n{lines}" if lines else text
 
 
-def _docstring_in(path: Path, name: str) -> str:
-    text = path.read_text(encoding="utf-8")
-    found = re.search(rf'^ *(?:def|class) {name}\b.*?"""(.+?)"""', text, re.M | re.S)
-    return found.group(1) if found else ""
+def _docstring_in(home: str) -> str:
+    """The docstring of `module:function`, read from its file: importing it may load an engine."""
+    module, _, name = home.partition(":")
+    found = importlib.util.find_spec(module)
+    assert found is not None
+    text = Path(str(found.origin)).read_text(encoding="utf-8")
+    docstring = re.search(rf'^ *(?:def|class) {name}\b.*?"""(.+?)"""', text, re.M | re.S)
+    return docstring.group(1) if docstring else ""

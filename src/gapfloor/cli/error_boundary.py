@@ -75,7 +75,9 @@ def run_guarded(command: Callable[[], Any]) -> int:
         _discard_output()
         return 0
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
-        return _report_interruption(error)
+        # click turns KeyboardInterrupt into Abort, with the interrupt as its cause.
+        _say("gapfloor: stopped. Run the same command again to resume.")
+        return TERMINATED if isinstance(error.__cause__ or error, Terminated) else INTERRUPTED
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
@@ -124,14 +126,11 @@ def sentence_for(error: BaseException) -> str | None:
         )
     if isinstance(error, ValueError):
         return next((words for start, words in _NOTHING_READABLE.items() if start in str(error)), None)
-    if isinstance(error, RecursionError) and _raised_by_a_parser(error):
-        return "A file is nested too deeply to be read: check the JSON and TOML files that you gave."
+    if isinstance(error, RecursionError):
+        last = traceback.extract_tb(error.__traceback__)[-1].filename
+        if any(f"{os.sep}{name}{os.sep}" in last for name in ("json", "tomllib")):
+            return "A file is nested too deeply to be read: check the JSON and TOML files that you gave."
     return None
-
-
-def _raised_by_a_parser(error: BaseException) -> bool:
-    last = traceback.extract_tb(error.__traceback__)[-1].filename
-    return any(f"{os.sep}{name}{os.sep}" in last for name in ("json", "tomllib"))
 
 
 @contextlib.contextmanager
@@ -175,13 +174,6 @@ def _short_warnings() -> Iterator[None]:
 
         warnings.showwarning = show_shortly
         yield
-
-
-def _report_interruption(error: BaseException) -> int:
-    # click turns KeyboardInterrupt into Abort, with the interrupt as its cause.
-    is_terminated = isinstance(error, Terminated) or isinstance(error.__cause__, Terminated)
-    _say("gapfloor: stopped. Run the same command again to resume.")
-    return TERMINATED if is_terminated else INTERRUPTED
 
 
 def _say(text: str) -> None:

@@ -108,11 +108,9 @@ def make_command(name: str, entry: CommandEntry) -> click.Command:
     parameters = [
         each for each in inspect.signature(function).parameters.values() if each.name not in left_out
     ]
-    hints = {each.name: _hint(each, function) for each in parameters}
+    hints = {each.name: _Hint(each, function) for each in parameters}
     spelled = {
-        each.name: _metavar(each.name)
-        if at < entry.arguments
-        else f"--{_spelling(each.name, hints[each.name])}"
+        each.name: _metavar(each.name) if at < entry.arguments else f"--{hints[each.name].spelling}"
         for at, each in enumerate(parameters)
     }
     words = {each: for_terminal(text, spelled) for each, text in words.items()}
@@ -159,47 +157,32 @@ def for_terminal(text: str, spelled: Mapping[str, str]) -> str:
     return re.sub(r"`([^`]+)`", lambda found: spelled.get(found.group(1), found.group(1)), text)
 
 
-def _hint(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
-    if not isinstance(parameter.annotation, str):
-        return parameter.annotation
-    module = inspect.getmodule(inspect.unwrap(function))
-    try:
-        return eval(parameter.annotation, vars(module))
-    except NameError:  # imported for type checkers only
-        return Any
-
-
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     """The types that an annotation allows, without None."""
     parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return tuple(each for each in parts if each is not type(None))
 
 
-def _items(hint: Any) -> Any:
-    """The type of the items where an annotation allows a sequence; None where it does not."""
-    for each in _alternatives(hint):
-        if typing.get_origin(each) in (tuple, list, Sequence):
-            return _alternatives(typing.get_args(each)[0])[0]
-    return None
+class _Hint:
+    """What the annotation of a parameter says about its option."""
 
-
-def _is_mapping(hint: Any) -> bool:
-    return any(typing.get_origin(each) is Mapping for each in _alternatives(hint))
-
-
-def _choices(hint: Any) -> list[str]:
-    """The values that a literal annotation allows."""
-    literals = [each for each in _alternatives(hint) if typing.get_origin(each) is Literal]
-    return [str(value) for each in literals for value in typing.get_args(each)]
-
-
-def _is_repeated(hint: Any) -> bool:
-    """Whether an option is given once per value: its values may hold commas."""
-    return str not in _alternatives(hint) and (_is_mapping(hint) or _items(hint) is str)
-
-
-def _spelling(name: str, hint: Any) -> str:
-    return (_singular(name) if _is_repeated(hint) else name).replace("_", "-")
+    def __init__(self, parameter: inspect.Parameter, function: Callable[..., Any]) -> None:
+        hint = parameter.annotation
+        if isinstance(hint, str):
+            try:
+                hint = eval(hint, vars(inspect.getmodule(inspect.unwrap(function))))
+            except NameError:  # imported for type checkers only
+                hint = Any
+        self.types = _alternatives(hint)
+        origins = {typing.get_origin(each): typing.get_args(each) for each in self.types}
+        self.is_mapping = Mapping in origins
+        self.choices = [str(value) for value in origins.get(Literal, ())]
+        listed = [origins[kind] for kind in (tuple, list, Sequence) if kind in origins]
+        self.items = _alternatives(listed[0][0])[0] if listed else None
+        """The type of the items where a sequence is allowed; None where it is not."""
+        self.is_repeated = str not in self.types and (self.is_mapping or self.items is str)
+        """Whether an option is given once per value: its values may hold commas."""
+        self.spelling = (_singular(parameter.name) if self.is_repeated else parameter.name).replace("_", "-")
 
 
 def _singular(name: str) -> str:
@@ -210,8 +193,8 @@ def _metavar(name: str) -> str:
     return _singular(name).upper() if len(name) > 1 else name.upper()
 
 
-def _argument(name: str, hint: Any, default: Any) -> click.Argument:
-    has_many, is_required = _items(hint) is not None, default is inspect.Parameter.empty
+def _argument(name: str, hint: _Hint, default: Any) -> click.Argument:
+    has_many, is_required = hint.items is not None, default is inspect.Parameter.empty
     given: dict[str, Any] = {} if is_required or has_many else {"default": default}
     return click.Argument(
         [name], type=_type(name, hint), nargs=-1 if has_many else 1, metavar=_metavar(name) + "..." * has_many,
@@ -219,48 +202,44 @@ def _argument(name: str, hint: Any, default: Any) -> click.Argument:
     )  # fmt: skip
 
 
-def _option(name: str, hint: Any, default: Any, words: str) -> click.Option:
+def _option(name: str, hint: _Hint, default: Any, words: str) -> click.Option:
     given: dict[str, Any] = {"help": words, "hidden": name in RARE}
-    spelling = _spelling(name, hint)
-    if bool in _alternatives(hint):
-        both = f"--{spelling}/--no-{spelling}" if default else f"--{spelling}"
+    spelled = [f"--{hint.spelling}", name]
+    if bool in hint.types:
+        both = f"--{hint.spelling}/--no-{hint.spelling}" if default else f"--{hint.spelling}"
         return click.Option([both, name], default=bool(default), is_flag=True, **given)
     if default is inspect.Parameter.empty:
-        return click.Option([f"--{spelling}", name], required=True, type=_type(name, hint), **given)
-    if _is_repeated(hint):
+        return click.Option(spelled, required=True, type=_type(name, hint), **given)
+    if hint.is_repeated:
         given["help"] = f"{words.rstrip('.')}; may be repeated." if words else ""
-        is_options = _is_mapping(hint) and _items(hint) is None
+        is_options = hint.is_mapping and hint.items is None
         return click.Option(
-            [f"--{spelling}", name], multiple=True, default=tuple(default or ()), show_default=bool(default),
-            metavar="NAME=VALUE" if _is_mapping(hint) else "NAME",
+            spelled, multiple=True, default=tuple(default or ()), show_default=bool(default),
+            metavar="NAME=VALUE" if hint.is_mapping else "NAME",
             callback=(lambda ctx, param, pairs: parse_engine_options(pairs)) if is_options else None, **given,
         )  # fmt: skip
     # click would show an empty choice, which is the default.
-    choices = _choices(hint)
-    metavar = f"[{'|'.join(filter(None, choices))}]" if "" in choices else None
+    metavar = f"[{'|'.join(filter(None, hint.choices))}]" if "" in hint.choices else None
     if isinstance(default, tuple | list):
         default = ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in default)
     return click.Option(
-        [f"--{spelling}", name], type=_type(name, hint), default=default, show_default=default not in (None, ""),
-        metavar=metavar, **given,
+        spelled, type=_type(name, hint), default=default, show_default=default not in (None, ""), metavar=metavar,
+        **given,
     )  # fmt: skip
 
 
-def _type(name: str, hint: Any) -> click.ParamType[Any]:
-    alternatives, items = _alternatives(hint), _items(hint)
+def _type(name: str, hint: _Hint) -> click.ParamType[Any]:
     if name == "store":
         return StoreFolder()
-    if _choices(hint):
-        return click.Choice(_choices(hint))
-    if items in (int, float):
-        return Numbers(items, name.replace("_", " "))
-    if str in alternatives or Any in alternatives or items is str:
-        return click.Path(path_type=Path) if Path in alternatives else click.STRING
-    if Path in alternatives:
+    if hint.choices:
+        return click.Choice(hint.choices)
+    if hint.items in (int, float):
+        return Numbers(hint.items, name.replace("_", " "))
+    if Path in hint.types:
         return click.Path(path_type=Path)
-    if int in alternatives:
+    if int in hint.types and str not in hint.types:
         return Count()
-    return click.FLOAT if float in alternatives else click.STRING
+    return click.FLOAT if hint.types == (float,) else click.STRING
 
 
 def _show_all(ctx: click.Context, parameter: click.Parameter, is_asked: bool) -> None:

@@ -5,16 +5,14 @@ This keeps `gapfloor --help` fast and lets `report` run without engine or torch.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
 from gapfloor import __version__
-from gapfloor.cli.commands import COMMANDS, GROUPS, HELP_NAMES, CommandEntry
+from gapfloor.cli.commands import COMMANDS, GROUPS, HELP_NAMES
 from gapfloor.cli.docstrings import examples_in, summary_in, with_examples
 from gapfloor.cli.error_boundary import noticing_broken_pipes, run_guarded, want_traceback
 from gapfloor.cli.old_spellings import renew_command
@@ -37,7 +35,7 @@ class LazyGroup(click.Group):
         words = f"{self.prefix}{cmd_name}"
         if words in GROUPS:
             mine = [entry for name, entry in COMMANDS.items() if name.startswith(f"{words} ")]
-            examples = "\n".join(examples_in(*source_of(entry))[0] for entry in mine)
+            examples = "\n".join(examples_in(entry.function)[0] for entry in mine)
             text = with_examples(GROUPS[words], examples)
             return LazyGroup(cmd_name, prefix=f"{words} ", help=text, context_settings=HELP_NAMES)
         if words not in COMMANDS:
@@ -80,15 +78,7 @@ class LazyGroup(click.Group):
             if words.startswith(self.prefix):
                 name = words.removeprefix(self.prefix).split()[0]
                 group = GROUPS.get(f"{self.prefix}{name}")
-                yield name, entry.section, group or summary_in(*source_of(entry))
-
-
-def source_of(entry: CommandEntry) -> tuple[Path, str]:
-    """The file and the name of a command's function; nothing is imported."""
-    module, _, function = entry.function.partition(":")
-    found = importlib.util.find_spec(module)
-    assert found is not None
-    return Path(str(found.origin)), function
+                yield name, entry.section, group or summary_in(entry.function)
 
 
 @click.group(cls=LazyGroup, context_settings=HELP_NAMES)
@@ -105,7 +95,7 @@ def cli(traceback: bool) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit; `gapfloor.cli.error_boundary` decides about messages and exit codes."""
-    is_own_process = argv is None  # see `gapfloor.cli.pictures`
+    is_own_process = argv is None  # see `gapfloor.cli.show`
     sys.exit(
         run_guarded(
             lambda: cli.main(args=argv, prog_name="gapfloor", standalone_mode=False, obj=is_own_process)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from gapfloor.cli.commands import CommandEntry
 from gapfloor.cli.options import print_json
-from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.say import say
 from gapfloor.errors import CheckFailedError
 from gapfloor.records.store import DEFAULT_STORE
@@ -53,6 +54,27 @@ def call_and_show(
             say(f"Next: {shlex.join(map(str, ('gapfloor', *following)))}")
     if getattr(result, "failure", ""):
         raise CheckFailedError(result.failure)
+
+
+def read_fewer_pictures(
+    *, game: str = "", policies: Sequence[str] = (), references: Sequence[str] = ()
+) -> None:
+    """Have the engine read the pictures of `game` alone, or none where no policy looks at them.
+
+    Pictures are read once per process, so this is only done where the process ends with the command, and where no code
+    of the user could look at another game.
+    """
+    from gapfloor.engines.picture_files import BACKGROUND_FOLDERS, only_look_at
+    from gapfloor.play.references import needs_network
+    from gapfloor.policies.load import PolicySource
+
+    is_own_process = click.get_current_context().find_root().obj is True
+    if not is_own_process or any(map(needs_network, references)):
+        return
+    if not policies:
+        only_look_at(())
+    elif game in BACKGROUND_FOLDERS and all(PolicySource(name).runs_no_code for name in policies):
+        only_look_at([game])
 
 
 def print_result(result: ReadableResult | Path, values: Values, is_wide: bool) -> None:
@@ -131,25 +153,14 @@ def _after_floor(measured: Any, values: Values) -> list[Any]:
 
 
 def _after_training(run: Any, values: Values) -> list[Any]:
-    if not run.updates_done_here:
-        return []
     named = ["--game", values["game"], "--rules", "sampled,greedy", "--store", values["store"]]
-    return ["evaluate", run.checkpoint.parent, *named]
+    return ["evaluate", run.checkpoint.parent, *named] if run.updates_done_here else []
 
 
 def _after_analysis(results: Any, values: Values) -> list[Any]:
-    named = ("plan", "rule", "columns", "floor", "step")
-    given = [word for name in named if values[name] for word in (f"--{name}", values[name])]
-    return [
-        "report",
-        values["source"],
-        *given,
-        *(word for each in values["labels"] for word in ("--label", each)),
-    ]
-
-
-def _after_plan(path: Path, values: Values) -> list[Any]:
-    return ["plan", "lock", "PLAN", "--addendum", path] if values["addendum"] else ["plan", "lock", path]
+    named = [(name, values[name]) for name in ("plan", "rule", "columns", "floor", "step") if values[name]]
+    named += [("label", each) for each in values["labels"]]
+    return ["report", values["source"], *(word for name, each in named for word in (f"--{name}", each))]
 
 
 #: What a command is usually followed by.
@@ -158,5 +169,7 @@ _NEXT: dict[str, Callable[[Any, Values], list[Any]]] = {
     "evaluate": lambda result, values: ["report", values["store"]],
     "train": _after_training,
     "analyse": _after_analysis,
-    "plan init": _after_plan,
+    "plan init": lambda path, values: (
+        ["plan", "lock", *(["PLAN", "--addendum"] if values["addendum"] else []), path]
+    ),
 }

@@ -111,6 +111,10 @@ class EngineSpec:
     mode: str
     options: tuple[tuple[str, Option], ...] = ()
 
+    def option(self, name: str) -> Option | None:
+        """An option, if it was given."""
+        return dict(self.options).get(name)
+
 
 @dataclass(frozen=True, kw_only=True)
 class EngineFacts:

@@ -23,12 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines import procgen
-from gapfloor.engines.engine import ENVPOOL, Engine, EngineSpec, Option
+from gapfloor.engines.engine import ENVPOOL, EngineSpec, Option
+from gapfloor.engines.gymnasium import engine
 from gapfloor.engines.gymnasium.description import score_name
-from gapfloor.engines.gymnasium.engine import GymnasiumEngine, spec_of
-from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.errors import MissingExtraError, UnknownEnvironmentError, UsageError, unknown_name
-from gapfloor.levels import LevelSet
 from gapfloor.shipped import shipped
 
 _KNOWN = shipped("data/engines.toml")["envpool"]
@@ -48,7 +46,7 @@ def make_spec(
 ) -> EngineSpec:
     """The checked recipe of a game of ProcGen, with its modes and options, or of another environment of EnvPool."""
     if is_environment(game):
-        return spec_of(Recipe(game, tuple(sorted((options or {}).items())), ENVPOOL.name), mode=mode)
+        return engine.make_spec(game, mode=mode, options=options, engine=ENVPOOL.name)
     mode = mode or "easy"
     changed = procgen.checked_options(game, mode=mode, options=options)
     return EngineSpec(ENVPOOL.name, engine_version(), game, mode, changed)
@@ -60,31 +58,15 @@ def is_environment(game: str) -> bool:
     >>> is_environment("Pong-v5"), is_environment("MetaWorld/Reach-v3"), is_environment("starpilot")
     (True, True, False)
     """
-    of_procgen = _procgen_game(game)
-    if of_procgen:
+    found = _PROCGEN_ID.fullmatch(game)
+    if found is not None and (of_procgen := found.group(1).lower()) in procgen.GAMES:
         raise UsageError(
             f"The seed of {game} is not its level: write envpool:{of_procgen} with --mode easy, hard, ..."
         )
     return "/" in game or game.rpartition("-v")[2].isdecimal()
 
 
-def _procgen_game(name: str) -> str:
-    """The game of ProcGen that EnvPool calls by this name; empty for other environments."""
-    found = _PROCGEN_ID.fullmatch(name)
-    game = found.group(1).lower() if found else ""
-    return game if game in procgen.GAMES else ""
-
-
-def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
-    """A running engine of `spec`; refuses a specification made with another version of EnvPool or of Qt."""
-    name = spec.game if is_environment(spec.game) else f"{spec.game.capitalize()}{spec.mode.capitalize()}-v0"
-    recipe = Recipe(name, tuple(sorted(spec.options)), ENVPOOL.name)
-    ENVPOOL.check_version(spec.version, _version(name))
-    return GymnasiumEngine(recipe, slots=slots, levels=levels, draw=draw)
-
-
-def _version(name: str) -> str:
-    return engine_version() if _procgen_game(name) else ENVPOOL.installed_version()
+engine_from_spec = engine.engine_from_spec
 
 
 @functools.cache
@@ -117,9 +99,11 @@ class PoolEnvironment:
     spec = SimpleNamespace(max_episode_steps=True)
     """Every environment of EnvPool has a limit."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._name, self._game, self.version = recipe.game, _procgen_game(recipe.game), _version(recipe.game)
-        self._settings = {name: value for name, value in recipe.options if name not in _KNOWN["own_options"]}
+    def __init__(self, asked: EngineSpec) -> None:
+        self._game = "" if is_environment(asked.game) else asked.game
+        self._name = f"{self._game.capitalize()}{asked.mode.capitalize()}-v0" if self._game else asked.game
+        self.version = engine_version() if self._game else ENVPOOL.installed_version()
+        self._settings = {name: value for name, value in asked.options if name not in _KNOWN["own_options"]}
         if self._game:
             self._settings |= {"num_levels": 1, "channel_first": False}
             self.action_names = procgen.ACTION_NAMES
@@ -130,8 +114,8 @@ class PoolEnvironment:
         masks = [name for name in states if name.endswith("action_mask")]
         if masks:
             self.action_masks = lambda: self._state[masks[0]]
-        if recipe.own("score") is not None:
-            score_name(recipe, _parts(states, "info"))
+        if asked.option("score") is not None:
+            score_name(asked, _parts(states, "info"))
 
     def reset(self, *, seed: int) -> tuple[Any, dict[str, Any]]:
         """The first observation of a level, in a pool of its own."""

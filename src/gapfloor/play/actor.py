@@ -19,7 +19,7 @@ from gapfloor.actions.spaces import ActionSpace, Box, Discrete, Masks
 from gapfloor.engines.engine import Engine, Observations, map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.acting import ActingPolicy, ActionReader
-from gapfloor.policies.policy import Logits, LogitsReader, Policy, StatefulPolicy
+from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 from gapfloor.policies.references import Reference
 from gapfloor.rules import Rule, softmax
 
@@ -120,13 +120,17 @@ class PolicyActor(Actor):
         self._reader = LogitsReader(self._policy, name=self._name, n_slots=n_slots, space=self.space)
 
     def act(self, turn: Turn) -> Actions:
-        logits = self._read(turn)
+        logits = self._reader.read(without_idle_rows(turn.observations, turn.rules), turn.first)
         if turn.masks is not None:
-            logits = mask_logits(logits, turn.masks, name=self._name)
+            logits = np.where(turn.masks, logits, np.float32(-np.inf))
+            if not np.isfinite(logits).any(axis=1).all():
+                raise PolicyError(
+                    f"The policy {self._name} gives every legal action of a state the probability 0: nothing can be "
+                    "drawn from it."
+                )
         self.probabilities = softmax(logits)
         self.entropies = entropy(self.probabilities)
-        self.disagreements = None
-        self.played_entropies = None
+        self.disagreements = self.played_entropies = None
         actions = np.full(len(turn.rules), self._noop, dtype=np.int64)
         for rule, mine, uniforms, legal in turn.by_rule():
             actions[mine] = rule.choose(logits[mine], uniforms, legal)
@@ -138,15 +142,12 @@ class PolicyActor(Actor):
                 self.played_entropies = _filled(self.played_entropies, mine, entropy(changed))
         return actions
 
-    def _read(self, turn: Turn) -> Logits:
-        return self._reader.read(without_idle_rows(turn.observations, turn.rules), turn.first)
-
 
 class RowActor(PolicyActor):
     """Plays a policy whose actions are rows of numbers: it gives a distribution instead of logits."""
 
     def act(self, turn: Turn) -> Actions:
-        self._read(turn)
+        self._reader.read(without_idle_rows(turn.observations, turn.rules), turn.first)
         distribution, space = self._reader.distribution, self.space
         assert distribution is not None
         assert isinstance(space, Box)
@@ -184,23 +185,14 @@ class ActingActor(Actor):
         return actions
 
 
-def policy_actor(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> Actor:
-    """The actor of a policy in an engine: through logits, or through distributions over rows of numbers."""
+def policy_actor(policy: Any, *, name: str, engine: Engine) -> Actor:
+    """The actor of a policy in an engine: through logits, through distributions over rows of numbers, or its own."""
+    is_numbered = isinstance(engine.action_space, Discrete)
+    kind: Any = PolicyActor if is_numbered else RowActor
     if not hasattr(policy, "logits"):
-        return ActingActor(policy, name=name, space=engine.action_space, noop=engine.noop)  # type: ignore[arg-type]
-    if isinstance(engine.action_space, Discrete):
-        return PolicyActor(policy, name=name, space=engine.action_space, noop=engine.noop)
-    return RowActor(policy, name=name, space=engine.action_space, noop=engine.noop)
-
-
-def mask_logits(logits: Logits, masks: Masks, *, name: str) -> Logits:
-    """The logits with minus infinity where an action is not legal."""
-    masked: Logits = np.where(masks, logits, np.float32(-np.inf))
-    if not np.isfinite(masked).any(axis=1).all():
-        raise PolicyError(
-            f"The policy {name} gives every legal action of a state the probability 0: nothing can be drawn from it."
-        )
-    return masked
+        kind = ActingActor
+    actor: Actor = kind(policy, name=name, space=engine.action_space, noop=engine.noop)
+    return actor
 
 
 def without_idle_rows(observations: Observations, rules: Sequence[Rule | None]) -> Observations:

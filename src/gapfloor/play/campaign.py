@@ -1,32 +1,33 @@
 """A campaign: which cells are wanted, which are missing, playing those and reading what is stored.
 
 Every measurement goes through here: floors, evaluations, sweeps, comparisons, training curves and the tasks of a study.
-A `Request` says what is wanted of one game. `plan_campaign` refuses what cannot be played before the store is touched,
+`plan_campaign` refuses what cannot be played before the store is touched,
 and scans the store once; `Campaign.play` plays what is missing.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from gapfloor.actions.partition import Partition
+from gapfloor.calibration.class_measurement import classes_for
+from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.conflicts import refuse_conflicts
-from gapfloor.play.group import CellGroup, CellProbe, group_of
+from gapfloor.play.group import CellGroup, group_of
 from gapfloor.play.outcome import is_complete
-from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
+from gapfloor.play.protocol import InferenceSettings, Protocol
 from gapfloor.play.references import (
     BEST_CONSTANT,
     UNIFORM,
     best_constant,
-    best_constant_notes,
     reference_groups,
     trial_constants,
 )
@@ -36,32 +37,10 @@ from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.store import Store, StoredCell, labelled_episodes
 from gapfloor.rules import Rule, rule_kind
 
-#: Finds the classes of a game's actions, measuring them where the store has none.
-FindClasses = Callable[[EngineSpec], Partition | None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is wanted of one game."""
-
-    engine: EngineSpec
-    protocol: Protocol
-    candidates: tuple[Candidate, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    references: tuple[str, ...] = (UNIFORM,)
-    probe: CellProbe | None = None
-    """What observes the cells of rules that draw."""
-    classes: FindClasses | None = None
-    """Where the action classes come from that a rule or the probe reads."""
-    batch: int = INFERENCE_BATCH
-    device: str = "cpu"
-    backend: str | None = None
-    """The library for the networks of references; None: the usual one."""
-
 
 @dataclass(frozen=True)
 class GameCells:
-    """The cells of one request."""
+    """The wanted cells of one game."""
 
     runs: tuple[CellGroup, ...]
     """One group per candidate, in the order given."""
@@ -96,19 +75,14 @@ class Campaign:
     """Names of the cells that need not be played."""
 
     @property
-    def cells(self) -> tuple[CellSpec, ...]:
-        """Every wanted cell that is known: references, runs, and the trials of constant actions."""
-        return tuple(_cells([*self._groups(), *self._chosen]))
-
-    @property
     def missing(self) -> tuple[CellSpec, ...]:
         """The wanted cells that must still be played."""
-        return tuple(_cells(self._narrow([*self._groups(), *self._chosen])))
+        return tuple(_cells(self._narrow(self._groups())))
 
     @property
     def run_cells(self) -> tuple[CellSpec, ...]:
         """The cells of all candidates."""
-        return tuple(cell for game in self.games for cell in _cells(game.runs))
+        return tuple(_cells(group for game in self.games for group in game.runs))
 
     @property
     def reference_cells(self) -> tuple[CellSpec, ...]:
@@ -118,13 +92,18 @@ class Campaign:
     @property
     def deterministic_rules(self) -> frozenset[str]:
         """The rules of the wanted cells under which an episode is a function of its level."""
-        return frozenset(cell.rule for cell in self.cells if cell.is_deterministic)
+        return frozenset(cell.rule for cell in _cells(self._groups()) if cell.is_deterministic)
 
     @property
     def notes(self) -> list[str]:
         """What a reader should know: cells that were repaired, and which action was chosen."""
         redone = [f"The cell {name} was cut or altered and has been measured again." for name in self.damaged]
-        return [*redone, *best_constant_notes(self.reference_cells), *self.action_notes]
+        chosen = {cell.engine.game: cell.rule.partition(":")[2] for cell in _cells(self._chosen)}
+        constants = [
+            f"The best constant action of {game} on its training levels is {action}."
+            for game, action in chosen.items()
+        ]
+        return [*redone, *constants, *self.action_notes]
 
     def stored_cells(self, cells: Sequence[CellSpec]) -> list[StoredCell]:
         """These cells as the store holds them after play; only manifests are read, the store is not scanned again."""
@@ -136,8 +115,9 @@ class Campaign:
         self._chosen = [
             best_constant(game.trials, self.protocol, self.store) for game in self.games if game.trials
         ]
-        refuse_conflicts(self.stored, list(_cells(self._chosen)), root=self.store.root)
-        self._play(self._chosen, workers)
+        if self._chosen:
+            refuse_conflicts(self.stored, list(_cells(self._chosen)), root=self.store.root)
+            self._play(self._chosen, workers)
 
     def _play(self, groups: Sequence[CellGroup], workers: CellWorkers) -> None:
         wanted = self._narrow(groups)
@@ -148,7 +128,9 @@ class Campaign:
         self._whole.update(cell.file_name for cell in _cells(wanted))
 
     def _groups(self) -> list[CellGroup]:
-        return [group for game in self.games for group in (*game.references, *game.runs, *game.trials)]
+        """All groups that are known, the chosen constant actions last."""
+        groups = [group for game in self.games for group in (*game.references, *game.runs, *game.trials)]
+        return [*groups, *self._chosen]
 
     def _narrow(self, groups: Sequence[CellGroup]) -> list[CellGroup]:
         """The groups with only those cells that must still be played, each once."""
@@ -163,84 +145,89 @@ class Campaign:
 
 
 def plan_campaign(
-    requests: Sequence[Request],
+    protocol: Protocol,
     store: Store,
     *,
+    candidates: Sequence[Sequence[Candidate]] | None = None,
+    rules: Sequence[Rule] = (),
+    references: Sequence[str] = (UNIFORM,),
+    probe: ProbeSettings | None = None,
+    inference: InferenceSettings | None = None,
     stored: Sequence[StoredCell] | None = None,
     is_prepared: bool = False,
 ) -> Campaign:
-    """The campaign of `requests`, which share one protocol, in `store`; nothing is played yet.
+    """The campaign of a protocol in `store`; nothing is played yet.
 
-    `stored` are the cells of the store, where it has been scanned already. `is_prepared` says that the store belongs to
-    a running study, which has prepared it: other processes, perhaps on other machines, are writing to it now, and their
-    unfinished files must be left alone.
+    Args:
+        protocol: what is played of each game.
+        store: where cells are kept.
+        candidates: the policies of each engine of the protocol, in its order; None: references alone.
+        rules: how the policies' actions are chosen.
+        references: names of references, played on the same schedule.
+        probe: what observes the cells of rules that draw.
+        inference: how the networks of references are computed.
+        stored: the cells of the store, where it has been scanned already.
+        is_prepared: whether the store belongs to a running study, which has prepared it: other processes, perhaps on
+            other machines, are writing to it now, and their unfinished files must be left alone.
     """
-    references = [_reference_groups(request) for request in requests]
-    store.refuse_file()
-    games = tuple(
-        GameCells(_run_groups(request), *groups) for request, groups in zip(requests, references, strict=True)
-    )
-    stored = tuple(store.cells() if stored is None else stored)
-    found = {cell.path.stem: cell for cell in stored}
-    unusual = [
-        note
-        for request in requests
-        for candidate in request.candidates
-        for note in candidate.notes(request.rules)
+    candidates = candidates or [()] * len(protocol.engines)
+    reference_cells = [
+        reference_groups(references, protocol, engine, inference or InferenceSettings())
+        for engine in protocol.engines
     ]
-    campaign = Campaign(
-        store, games, requests[0].protocol, stored, tuple(dict.fromkeys(unusual)), is_prepared=is_prepared
-    )
-    campaign._whole = set(found) - _incomplete(games, found)
+    trials = [
+        trial_constants(protocol, engine) if BEST_CONSTANT in references else []
+        for engine in protocol.engines
+    ]
+    store.refuse_file()
+    runs = [
+        _run_groups(mine, protocol, engine, rules, probe=probe, store=store)
+        for mine, engine in zip(candidates, protocol.engines, strict=True)
+    ]
+    groups = zip(runs, reference_cells, trials, strict=True)
+    games = tuple(GameCells(*map(tuple, each)) for each in groups)
+    stored = tuple(store.cells() if stored is None else stored)
+    notes = [note for mine in candidates for one in mine for note in one.notes(rules)]
+    campaign = Campaign(store, games, protocol, stored, tuple(dict.fromkeys(notes)), is_prepared=is_prepared)
+    records = {cell.path.stem: cell.manifest.record for cell in stored}
+    # A stored cell of a run whose record lacks what is asked for now is played again: the episodes are the same.
+    campaign._whole = set(records) - {
+        cell.file_name
+        for group in itertools.chain(*runs)
+        for cell in group.cells
+        if cell.file_name in records
+        and not is_complete(
+            records[cell.file_name],
+            rule_kind(cell.rule),
+            probe_states=probe.states if probe else 0,
+        )
+    }
     damaged = {path.stem for path in store.damaged}
-    campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)
+    names = [cell.file_name for cell in _cells(campaign._groups())]
+    campaign.damaged = tuple(name for name in names if name in damaged)
     refuse_conflicts(stored, [*campaign.run_cells, *campaign.reference_cells], root=store.root)
     return campaign
 
 
-def _reference_groups(request: Request) -> tuple[tuple[CellGroup, ...], tuple[CellGroup, ...]]:
-    """The references of a request, and the trials of its best constant action."""
-    groups = reference_groups(
-        request.references, protocol=request.protocol, engine=request.engine, batch=request.batch,
-        device=request.device, backend=request.backend,
-    )  # fmt: skip
-    trials = []
-    if BEST_CONSTANT in request.references:
-        trials = trial_constants(request.protocol, request.engine)
-    return tuple(groups), tuple(trials)
-
-
-def _run_groups(request: Request) -> tuple[CellGroup, ...]:
+def _run_groups(
+    candidates: Sequence[Candidate],
+    protocol: Protocol,
+    engine: EngineSpec,
+    rules: Sequence[Rule],
+    *,
+    probe: ProbeSettings | None,
+    store: Store,
+) -> list[CellGroup]:
     """One group per candidate, under rules that know the game's action classes."""
-    partition, probe = None, request.probe
-    if request.classes is not None and (probe or any(rule.needs_classes for rule in request.rules)):
-        partition = request.classes(request.engine)
-    if probe is not None and partition is not None:
-        probe = probe.with_classes(partition.labels)
-    rules = [rule.bind(partition) for rule in request.rules]
-    return tuple(
-        group_of(candidate, request.protocol, request.engine, rules, probe=probe)
-        for candidate in request.candidates
-    )
+    partition = None
+    if probe or any(rule.needs_classes for rule in rules):
+        partition = classes_for(store.root, engine)
+        probe = probe and replace(probe, classes=partition.labels)
+    bound = [rule.bind(partition) for rule in rules]
+    return [group_of(candidate, protocol, engine, bound, probe=probe) for candidate in candidates]
 
 
-def _incomplete(games: Sequence[GameCells], found: Mapping[str, StoredCell]) -> set[str]:
-    """Stored cells of runs whose record lacks what is asked for now: the same episodes are played again."""
-    return {
-        cell.file_name
-        for game in games
-        for group in game.runs
-        for cell in group.cells
-        if cell.file_name in found
-        and not is_complete(
-            found[cell.file_name].manifest.record,
-            rule_kind(cell.rule),
-            probe_states=group.probe.states if group.probe else 0,
-        )
-    }
-
-
-def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
+def _cells(groups: Iterable[CellGroup]) -> Iterator[CellSpec]:
     return (cell for group in groups for cell in group.cells)
 
 
@@ -271,12 +258,15 @@ def read_sample(
     mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
     stored = [store.cell(cell.file_name) for cell in mine]
     episodes = labelled_episodes(stored, labels=(), columns=("episode_return", "level_seed"))
-    records = [each.manifest.record for each in stored]
-    raw = [
-        math.nan if (entropy := record.get("entropy_raw")) is None else float(entropy) for record in records
-    ]
-    played = [_entropy_played(*each) for each in zip(mine, records, raw, strict=True)]
-    total = np.sum([record.get("action_counts") or [0] for record in records], axis=0)
+    raw, played, total = [], [], np.zeros(1)
+    for cell, each in zip(mine, stored, strict=True):
+        record, kind = each.manifest.record, None if cell.run.reference else rule_kind(cell.rule)
+        raw.append(_number(record.get("entropy_raw")))
+        if kind is None or kind.changes_distribution:
+            played.append(_number(None if kind is None else record.get("entropy_played")))
+        else:
+            played.append(0.0 if kind.is_deterministic else raw[-1])
+        total = total + np.array(record.get("action_counts") or [0])
     return EpisodeSample(
         returns=episodes.column("episode_return").to_numpy(),
         levels=episodes.column("level_seed").to_numpy(),
@@ -286,11 +276,5 @@ def read_sample(
     )
 
 
-def _entropy_played(cell: CellSpec, record: Mapping[str, Any], raw: float) -> float:
-    if cell.run.reference:
-        return math.nan
-    rule = rule_kind(cell.rule)
-    if rule.changes_distribution:
-        found = record.get("entropy_played")
-        return math.nan if found is None else float(found)
-    return 0.0 if rule.is_deterministic else raw
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)

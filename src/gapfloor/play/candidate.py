@@ -24,6 +24,7 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread
 from gapfloor.play.cell import Inference, Run
+from gapfloor.play.protocol import InferenceSettings
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
 from gapfloor.policies.fingerprint import backend_of, fingerprint, own_fingerprint
@@ -108,10 +109,9 @@ class Candidate:
                 f"{self.run.name} returns one action and no distribution, so it has one rule: {', '.join(dropped)} "
                 "would play the same as greedy and was not played."
             ]
-        greedy_action = self.greedy_action
-        if greedy_action != "mode" and any(str(rule) == "greedy" for rule in rules):
-            return [f"Under the rule greedy, {self.run.name} plays {greedy_action}, which is not the mode."]
-        return []
+        if self.greedy_action == "mode" or not any(str(rule) == "greedy" for rule in rules):
+            return []
+        return [f"Under the rule greedy, {self.run.name} plays {self.greedy_action}, which is not the mode."]
 
 
 def try_policy(
@@ -211,23 +211,23 @@ def _small_engine(engine: EngineSpec, slots: int) -> Engine:
 def load_candidates(
     entrants: Sequence[Entrant],
     engine: EngineSpec,
+    inference: InferenceSettings,
     *,
-    batch: int,
-    device: str,
-    backend: str | None = None,
     recorded: Mapping[str, str] | None = None,
     acts: bool = False,
 ) -> tuple[Candidate, ...]:
     """Load each policy once; copies of one policy and two runs of one name are refused.
 
-    `recorded` has the backends of policies that the store holds, by their hashes; others run in `backend`. `acts` says
-    that policies are played under the rule own: a function is then one that returns an action.
+    `recorded` has the backends of policies that the store holds, by their hashes; others run in that of `inference`.
+    `acts` says that policies are played under the rule own: a function is then one that returns an action.
     """
     found: list[Candidate] = []
     for entrant in entrants:
-        source = policy_source(entrant.policy, device=device, backend=backend, number=entrant.number)
+        source = policy_source(
+            entrant.policy, device=inference.device, backend=inference.backend, number=entrant.number
+        )
         source = source.acting() if acts else source
-        candidate = try_policy(source, engine=engine, batch=batch, recorded=recorded)
+        candidate = try_policy(source, engine=engine, batch=inference.batch, recorded=recorded)
         header = candidate.header
         run = Run(
             agent=entrant.agent if entrant.agent is not None else agent_of_header(header),
@@ -236,7 +236,17 @@ def load_candidates(
         )
         candidate = replace(candidate, run=run)
         for other in found:
-            _refuse_copy(candidate, other)
+            names = f"{other.source.name} and {candidate.source.name}"
+            if candidate.fingerprint == other.fingerprint:
+                raise UsageError(
+                    f"{names} have exactly the same content: copies of one checkpoint count as one run, so name only "
+                    "one of them."
+                )
+            if candidate.run == other.run:
+                raise UsageError(
+                    f"{names} would both be filed as {candidate.run.name}: give them other names with --agents or "
+                    "--seeds."
+                )
         found.append(candidate)
     return tuple(found)
 
@@ -247,16 +257,3 @@ def policy_source(policy: Any, *, device: str, backend: str | None = None, numbe
         return PolicySource.named(policy, device=device, backend=backend).fetched()
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number}"
     return PolicySource(str(name), given=policy, backend=backend)
-
-
-def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
-    names = f"{other.source.name} and {candidate.source.name}"
-    if candidate.fingerprint == other.fingerprint:
-        raise UsageError(
-            f"{names} have exactly the same content: copies of one checkpoint count as one run, so name only one of "
-            "them."
-        )
-    if candidate.run == other.run:
-        raise UsageError(
-            f"{names} would both be filed as {candidate.run.name}: give them other names with --agents or --seeds."
-        )

@@ -77,13 +77,8 @@ class Design:
         """The counted episodes of a cell of this design."""
         if self.is_census:
             return census_schedule(levels, repeats=self.repeats)
-        return drawn_schedule(
-            levels,
-            draw=draw,
-            slots=self.slots,
-            episodes=self.episodes,
-            burn_in=self.burn_in,
-        )
+        counts = {"slots": self.slots, "episodes": self.episodes, "burn_in": self.burn_in}
+        return drawn_schedule(levels, draw=draw, **counts)
 
     def __str__(self) -> str:
         if self.is_census:
@@ -170,19 +165,8 @@ class CellSpec:
         """The part of the names of random streams that all episodes of the cell share."""
         # A census shares no stream with a draw that happens to have the same slot and index.
         draw = "census" if self.design.is_census else self.draw
-        engine = self.engine
-        return canonical_json(
-            [
-                "action",
-                engine.engine,
-                engine.game,
-                engine.mode,
-                self.policy,
-                self.rule,
-                str(self.levels),
-                draw,
-            ]
-        )
+        game = (self.engine.engine, self.engine.game, self.engine.mode)
+        return canonical_json(["action", *game, self.policy, self.rule, str(self.levels), draw])
 
     @property
     def bound_rule(self) -> Rule | None:

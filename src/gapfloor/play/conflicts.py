@@ -23,7 +23,12 @@ _RUN_DESIGN = tuple(part for part in DESIGN_PARTS if part not in ("engine", "eng
 
 def refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path) -> None:
     """Refuse cells that cannot be filed with those of a store, or with each other."""
-    _refuse_old_protocol(stored, root=root)
+    old = {cell.manifest.content["protocol"] for cell in stored} - {PROTOCOL_VERSION}
+    if old:
+        raise StoreError(
+            f"The store {root} was filled by another version of gapfloor (protocol {min(old)}; this is "
+            f"{PROTOCOL_VERSION}): analyse and report read it, but nothing can be added. Use another --store."
+        )
     runs = {(cell.policy, cell.run, cell.engine): cell for cell in wanted if not cell.run.reference}
     for cell in runs.values():
         refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
@@ -37,22 +42,18 @@ def refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *
                 "name one, or measure the other in another --store."
             )
     for each in stored:
-        found = mine.get(_place(each.manifest.labels, each.manifest.content))
+        theirs = each.manifest.content
+        found = mine.get(_place(each.manifest.labels, theirs))
         if found is not None and found.key != each.manifest.key:
+            changes = "; ".join(
+                f"{name}: {theirs.get(name)} there, {value} here"
+                for name, value in found.content().items()
+                if theirs.get(name) != value
+            )
             raise StoreError(
                 f"The store {root} holds another {found.run.name} of {found.engine.game}, made under another "
-                f"specification ({_changes(each, found)}): use another --store."
+                f"specification ({changes}): use another --store."
             )
-
-
-def _refuse_old_protocol(stored: Sequence[StoredCell], *, root: Path) -> None:
-    """Refuse to add cells to a store that an earlier version of the harness filled: the two cannot be compared."""
-    old = {cell.manifest.content["protocol"] for cell in stored} - {PROTOCOL_VERSION}
-    if old:
-        raise StoreError(
-            f"The store {root} was filled by another version of gapfloor (protocol {min(old)}; this is "
-            f"{PROTOCOL_VERSION}): analyse and report read it, but nothing can be added. Use another --store."
-        )
 
 
 def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec) -> None:
@@ -99,13 +100,4 @@ def _place(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Any, 
     return (
         *(labels[name] for name in sorted(labels)),
         *(canonical_json(content.get(part)) for part in parts),
-    )
-
-
-def _changes(there: StoredCell, here: CellSpec) -> str:
-    theirs = there.manifest.content
-    return "; ".join(
-        f"{name}: {theirs.get(name)} there, {value} here"
-        for name, value in here.content().items()
-        if theirs.get(name) != value
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace
-from gapfloor.engines.engine import Engine, EngineSpec
+from gapfloor.calibration.probe import ProbeObserver, ProbeSettings
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen_state import loops_of
 from gapfloor.engines.registry import engine_from_spec, unseen_engine
 from gapfloor.errors import PolicyError
@@ -26,12 +26,11 @@ from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.candidate import Candidate, try_policy
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
-from gapfloor.play.player import CellObserver, CellPlay, EpisodeListener, Player
+from gapfloor.play.player import CellPlay, EpisodeListener, Player
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
-from gapfloor.records.store import Store
 from gapfloor.rules import Rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
@@ -44,23 +43,6 @@ PIECE = 16
 Piece = list[tuple[CellSpec, tuple[int, ...] | None]]
 
 
-class CellProbe(typing.Protocol):
-    """Makes the observer of each cell; workers receive it, so it must survive pickling."""
-
-    @property
-    def states(self) -> int:
-        """How many states of a cell are observed."""
-        ...
-
-    def with_classes(self, classes: tuple[int, ...]) -> CellProbe:
-        """The same probe for a game whose actions have these classes, as labels."""
-        ...
-
-    def observer(self, engine: EngineSpec) -> CellObserver:
-        """The observer of one cell."""
-        ...
-
-
 @dataclass(frozen=True)
 class CellGroup:
     """Cells of one policy or reference on one engine."""
@@ -69,7 +51,7 @@ class CellGroup:
     cells: tuple[CellSpec, ...]
     source: PolicySource | None = None
     """Where the policy comes from; None for a reference that needs no network."""
-    probe: CellProbe | None = None
+    probe: ProbeSettings | None = None
     """What observes the cells of rules that draw."""
     policy: Any = field(default=None, compare=False, repr=False)
     """The policy where this process has loaded and tried it; another process loads it from `source`."""
@@ -95,24 +77,22 @@ class CellGroup:
 
         The draws of a deterministic rule are divided by level. A cell that is observed stays whole.
         """
-        return [piece for whole in self.whole_pieces() for piece in self._divide(whole)]
-
-    def _divide(self, whole: Piece) -> Iterator[Piece]:
-        cells = [cell for cell, _ in whole]
-        if cells[0].is_deterministic:
+        pieces: list[Piece] = []
+        for whole in self.whole_pieces():
+            cells = [cell for cell, _ in whole]
             seeds = [cell.schedule().level_seed for cell in cells]
-            levels = np.unique(np.concatenate(seeds))
-            for start in range(0, len(levels), PIECE):
-                mine = [np.flatnonzero(np.isin(each, levels[start : start + PIECE])) for each in seeds]
-                yield [
-                    (cell, tuple(rows.tolist())) for cell, rows in zip(cells, mine, strict=True) if rows.size
-                ]
-        elif self.probe is not None:
-            yield whole
-        else:
-            n_episodes = len(cells[0].schedule())
-            for start in range(0, n_episodes, PIECE):
-                yield [(cells[0], tuple(range(start, min(start + PIECE, n_episodes))))]
+            if cells[0].is_deterministic:
+                levels = np.unique(np.concatenate(seeds))
+                for start in range(0, len(levels), PIECE):
+                    mine = [np.flatnonzero(np.isin(each, levels[start : start + PIECE])) for each in seeds]
+                    placed = zip(cells, mine, strict=True)
+                    pieces.append([(cell, tuple(rows.tolist())) for cell, rows in placed if rows.size])
+            elif self.probe is not None:
+                pieces.append(whole)
+            else:
+                rows = range(len(seeds[0]))
+                pieces += [[(cells[0], tuple(rows[start : start + PIECE]))] for start in rows[::PIECE]]
+        return pieces
 
     def plays(self, pieces: Iterator[Piece]) -> Iterator[CellPlay]:
         """The cells of the pieces, ready to be played."""
@@ -120,7 +100,7 @@ class CellGroup:
             for cell, positions in piece:
                 rule = cell.bound_rule
                 has_states = not cell.is_deterministic and rule is not None and rule.reads_distribution
-                observer = self.probe.observer(self.engine) if self.probe is not None and has_states else None
+                observer = ProbeObserver(self.engine, self.probe) if self.probe and has_states else None
                 yield CellPlay(cell, observer, positions)
 
 
@@ -130,7 +110,7 @@ def group_of(
     engine: EngineSpec,
     rules: Sequence[Rule],
     *,
-    probe: CellProbe | None = None,
+    probe: ProbeSettings | None = None,
 ) -> CellGroup:
     """The cells of a candidate's run under `rules`."""
     cells = tuple(
@@ -223,42 +203,23 @@ def play_cells(
     batch = REFERENCE_SLOTS if is_plain else cell.inference.batch
     # A policy's engine never changes its size, so the one that is asked for its actions also plays.
     with contextlib.closing(open_engine(slots=1 if is_plain else batch)) as first:
-
-        def make_engine(slots: int) -> Engine:
-            return first if slots == first.n_slots else open_engine(slots=slots)
-
-        actor = _actor(cell, policy, first, name=name)
+        actor: Actor
+        if is_plain:
+            reference = parse_reference(cell.rule)
+            reference.check(first.action_space)
+            actor = ReferenceActor(reference, space=first.action_space)
+        else:
+            # Only logits are kept by frame.
+            policy = with_frame_cache(policy) if first.n_actions else policy
+            actor = policy_actor(policy, name=name, engine=first)
         player = Player(
-            make_engine=make_engine, actor=actor, n_slots=batch, on_episode=on_episode, loops=loops_of(cell.engine)
-        )  # fmt: skip
+            make_engine=lambda slots: first if slots == first.n_slots else open_engine(slots=slots),
+            actor=actor,
+            n_slots=batch,
+            on_episode=on_episode,
+            loops=loops_of(cell.engine),
+        )
         yield from ((play, actor) for play in player.play(plays))
-
-
-def _actor(cell: CellSpec, policy: Any, engine: Engine, *, name: str) -> Actor:
-    if cell.is_plain_reference:
-        reference = parse_reference(cell.rule)
-        reference.check(engine.action_space)
-        return ReferenceActor(reference, space=engine.action_space)
-    # Only logits are kept by frame.
-    return policy_actor(with_frame_cache(policy) if engine.n_actions else policy, name=name, engine=engine)
-
-
-def file_cell(store: Store, play: CellPlay, last: PlayedPiece) -> None:
-    """Write a finished cell to the store; `last` is the piece that completed it."""
-    schedule, outcomes = play.schedule, play.finished()
-    store.write_cell(
-        file_name=play.spec.file_name,
-        content=play.spec.content(),
-        labels=play.spec.labels,
-        columns={
-            "slot": schedule.slot,
-            "index": schedule.index,
-            "level_seed": schedule.level_seed,
-            "episode_return": np.array([outcome.episode_return for outcome in outcomes]),
-            "length": np.array([outcome.length for outcome in outcomes], dtype=np.int32),
-        },
-        record=finished_record(play, last),
-    )
 
 
 def finished_record(play: CellPlay, last: PlayedPiece) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.engine import Engine, State
+from gapfloor.engines.engine import Engine
 from gapfloor.engines.procgen_state import LoopFinder, LoopMark, ProcgenLoops
 from gapfloor.errors import UsageError
 from gapfloor.levels import Schedule
@@ -94,20 +94,7 @@ class CellPlay:
     @property
     def is_done(self) -> bool:
         """Whether every episode that is wanted here has been played."""
-        wanted = self.schedule if self.positions is None else self.positions
-        return len(self.outcomes) == len(wanted)
-
-    def jobs(self) -> Iterator[Job]:
-        """The episodes that are wanted here, in the order of the schedule."""
-        schedule = self.schedule
-        for position in range(len(schedule)) if self.positions is None else self.positions:
-            yield Job(
-                self,
-                position,
-                int(schedule.slot[position]),
-                int(schedule.index[position]),
-                int(schedule.level_seed[position]),
-            )
+        return len(self.outcomes) == len(self.schedule if self.positions is None else self.positions)
 
     def finished(self) -> list[EpisodeOutcome]:
         """The outcomes in the order of the schedule."""
@@ -124,10 +111,51 @@ class Job:
     index: int
     level_seed: int
 
-    @property
-    def reuse_key(self) -> tuple[str, int]:
-        """Episodes of one policy with equal keys are the same where the rule is deterministic."""
-        return self.play.spec.rule, self.level_seed
+
+class _JobQueue:
+    """The episodes still to play, in the order of the cells, with repeats of deterministic ones set aside."""
+
+    def __init__(self, cells: Iterable[CellPlay], on_episode: EpisodeListener) -> None:
+        self._cells, self._on_episode = iter(cells), on_episode
+        self._waiting: deque[Job] = deque()
+        # By rule and level: where the rule is deterministic, episodes of one policy with equal keys are the same.
+        self._known: dict[tuple[str, int], EpisodeOutcome] = {}
+        self._followers: dict[tuple[str, int], list[Job]] = {}
+        self.whole: deque[CellPlay] = deque()
+        """Cells whose last episode has been settled."""
+
+    def take(self) -> Job | None:
+        """The next episode that must be simulated; None where none is left."""
+        while not self._waiting:
+            play = next(self._cells, None)
+            if play is None:
+                return None
+            rows = list(play.schedule)
+            for position in range(len(rows)) if play.positions is None else play.positions:
+                job = Job(play, position, *rows[position])
+                key = (play.spec.rule, job.level_seed)
+                if play.repeats_levels and key in self._known:
+                    self.settle(job, self._known[key])
+                elif play.repeats_levels and key in self._followers:
+                    self._followers[key].append(job)
+                else:
+                    self._waiting.append(job)
+                    if play.repeats_levels:
+                        self._followers[key] = []
+        return self._waiting.popleft()
+
+    def settle(self, job: Job, outcome: EpisodeOutcome) -> None:
+        """File an outcome with its episode and with every episode that is the same one."""
+        same = [job]
+        if job.play.repeats_levels:
+            key = (job.play.spec.rule, job.level_seed)
+            same += self._followers.pop(key, [])
+            self._known[key] = outcome
+        for each in same:
+            self._on_episode(each.play.spec, outcome.episode_return)
+            each.play.outcomes[each.position] = outcome
+            if each.play.is_done:
+                self.whole.append(each.play)
 
 
 class Player:
@@ -142,10 +170,7 @@ class Player:
         on_episode: EpisodeListener | None = None,
         loops: ProcgenLoops | None = None,
     ) -> None:
-        self._loops = loops
-        self._make_engine = make_engine
-        self._actor = actor
-        self._n_slots = n_slots
+        self._make_engine, self._actor, self._n_slots, self._loops = make_engine, actor, n_slots, loops
         self._on_episode = on_episode or (lambda cell, episode_return: None)
 
     def play(self, cells: Iterable[CellPlay]) -> Iterator[CellPlay]:
@@ -154,13 +179,20 @@ class Player:
         Cells are taken from the iterable only when a slot is free for them, so that several workers can
         share one supply.
         """
-        self._queue = _JobQueue(cells, self._on_episode)
-        first_jobs = self._queue.take(self._n_slots)
-        if first_jobs:
-            self._start(first_jobs)
-            yield from self._play_until_dry()
+        queue = _JobQueue(cells, self._on_episode)
+        jobs = [job for _ in range(self._n_slots) if (job := queue.take()) is not None]
+        if jobs:
+            self._start(jobs)
+            while any(job is not None for job in self._jobs):
+                for row in self._step():
+                    done = self._jobs[row]
+                    assert done is not None
+                    queue.settle(done, self._outcome(row, done))
+                    while queue.whole:
+                        yield queue.whole.popleft()
+                    self._assign(row, queue.take())
             self._engine.close()
-        yield from self._queue.completed()
+        yield from queue.whole
 
     def _start(self, jobs: Sequence[Job]) -> None:
         size = self._n_slots if self._actor.needs_full_batch else len(jobs)
@@ -176,27 +208,22 @@ class Player:
         self._numbers = (CHUNK, self._space.width) if self._space.width else (CHUNK,)
         self._uniforms = np.zeros((size, *self._numbers))
         self._entropy_chunk = np.zeros((size, CHUNK))
-        self._returns = np.zeros(size)
-        self._lengths = np.zeros(size, dtype=np.int64)
-        self._disagreements = np.zeros(size, dtype=np.int64)
-        self._played = np.zeros(size)
+        self._returns, self._played = np.zeros(size), np.zeros(size)
+        self._lengths, self._disagreements, self._slots, self._indices = np.zeros((4, size), dtype=np.int64)
         self._counts = np.zeros_like(self._space.tallies(np.array([self._engine.noop] * size)))
         self._first = np.ones(size, dtype=bool)
-        self._slots = np.zeros(size, dtype=np.int64)
-        self._indices = np.zeros(size, dtype=np.int64)
         self._finder = LoopFinder(size)
         for row, job in enumerate(jobs):
             self._assign(row, job)
 
     def _assign(self, row: int, job: Job | None) -> None:
         self._jobs[row] = job
+        self._rules[row] = None if job is None else job.play.rule
+        if self._loops is not None:
+            self._finder.begin(row, is_deterministic=job is not None and job.play.repeats_levels)
         if job is None:
-            self._rules[row] = None
-            self._finder.begin(row, is_deterministic=False)
             return
         self._engine.begin(row, job.level_seed)
-        self._finder.begin(row, is_deterministic=job.play.repeats_levels)
-        self._rules[row] = job.play.rule
         stream = episode_stream(job.play.spec.stream_name, slot=job.slot, index=job.index)
         self._streams[row] = stream
         self._uniforms[row] = stream.random(self._numbers)
@@ -207,24 +234,22 @@ class Player:
         self._first[row] = True
         self._slots[row], self._indices[row] = job.slot, job.index
 
-    def _play_until_dry(self) -> Iterator[CellPlay]:
-        while any(job is not None for job in self._jobs):
-            for row in self._step():
-                job = self._jobs[row]
-                assert job is not None
-                self._queue.settle(job, self._outcome(row, job))
-                yield from self._queue.completed()
-                next_jobs = self._queue.take(1)
-                self._assign(row, next_jobs[0] if next_jobs else None)
-
-    def _step(self) -> npt.NDArray[np.int64]:
+    def _step(self) -> list[int]:
         """One step of every slot; the rows whose episode has ended."""
+        actor, lengths = self._actor, self._lengths
         observations, _, _ = self._engine.observe()
-        place = self._lengths % CHUNK
+        place = lengths % CHUNK
         uniforms = self._uniforms[self._rows, place]
-        actions = self._actor.act(Turn(observations, self._first, uniforms, self._rules, self._engine.masks))
-        self._watch(place)
-        if self._loops is not None and self._actor.is_function_of_frame:
+        actions = actor.act(Turn(observations, self._first, uniforms, self._rules, self._engine.masks))
+        if actor.entropies is not None:
+            self._entropy_chunk[self._rows, place] = actor.entropies
+        if actor.disagreements is not None:
+            self._disagreements += actor.disagreements
+        if actor.played_entropies is not None:
+            self._played += actor.played_entropies
+        for play in {id(job.play): job.play for job in self._jobs if job and job.play.observer}.values():
+            self._show(play)
+        if self._loops is not None and actor.is_function_of_frame:
             self._skip_loops(self._loops)
         if actions.ndim == 1:
             self._counts[self._rows, actions] += 1
@@ -232,28 +257,21 @@ class Player:
             self._counts += self._space.tallies(actions)
         _, rewards, firsts = self._engine.step(actions)
         self._returns += rewards
-        self._lengths += 1
+        lengths += 1
         self._first = firsts.copy()
-        if (place == CHUNK - 1).any():
-            self._renew(np.flatnonzero(place == CHUNK - 1))
-        return np.array(
-            [row for row in np.flatnonzero(firsts) if self._jobs[row] is not None], dtype=np.int64
-        )
-
-    def _watch(self, place: npt.NDArray[np.int64]) -> None:
-        """Add up what the actor measured, and show the states that observers want."""
-        if self._actor.entropies is not None:
-            self._entropy_chunk[self._rows, place] = self._actor.entropies
-        if self._actor.disagreements is not None:
-            self._disagreements += self._actor.disagreements
-        if self._actor.played_entropies is not None:
-            self._played += self._actor.played_entropies
-        observers = {id(job.play): job.play for job in self._jobs if job is not None and job.play.observer}
-        for play in observers.values():
-            self._show(play)
+        for row in np.flatnonzero(place == CHUNK - 1):
+            # A long episode takes the next numbers of its stream, and its entropies are stored.
+            stream = self._streams[row]
+            if stream is not None and self._jobs[row] is not None:
+                self._uniforms[row] = stream.random(self._numbers)
+                self._entropies[row].append(self._entropy_chunk[row].copy())
+        return [row for row in np.flatnonzero(firsts).tolist() if self._jobs[row] is not None]
 
     def _skip_loops(self, loops: ProcgenLoops) -> None:
-        """Move episodes that repeat themselves to the last repetition before their time is up."""
+        """Move episodes that repeat themselves to the last repetition before their time is up.
+
+        What happened since the mark is counted as often as it happens again.
+        """
         entropies = self._actor.entropies
         if entropies is None:
             entropies = np.zeros(len(self._rows))
@@ -267,125 +285,50 @@ class Player:
                 disagreements=int(self._disagreements[row]),
             )
             mark = self._finder.found(row, now, float(entropies[row]))
-            if mark is not None and now.step - mark.step <= loops.longest:
-                self._repeat(row, mark, now, state, loops)
-
-    def _repeat(self, row: int, mark: LoopMark, now: LoopMark, state: State, loops: ProcgenLoops) -> None:
-        """Count what happened since the mark as often as it happens again, and move the slot to that time."""
-        period = now.step - mark.step
-        rounds = (loops.steps_left(state) - 1) // period
-        end = now.step + rounds * period
-        if rounds < 1 or end >= CHUNK - 1:  # the entropies of the whole episode must be in one chunk
-            return
-        chunk = self._entropy_chunk[row]
-        chunk[now.step : end + 1] = np.resize(chunk[mark.step : now.step], end + 1 - now.step)
-        self._counts[row] += rounds * (now.action_counts - mark.action_counts)
-        self._disagreements[row] += rounds * (now.disagreements - mark.disagreements)
-        self._lengths[row] = end
-        self._engine.load(row, loops.later(state, end - now.step))
+            if mark is None or now.step - mark.step > loops.longest:
+                continue
+            period = now.step - mark.step
+            rounds = (loops.steps_left(state) - 1) // period
+            end = now.step + rounds * period
+            if rounds < 1 or end >= CHUNK - 1:  # the entropies of the whole episode must be in one chunk
+                continue
+            chunk = self._entropy_chunk[row]
+            chunk[now.step : end + 1] = np.resize(chunk[mark.step : now.step], end + 1 - now.step)
+            self._counts[row] += rounds * (now.action_counts - mark.action_counts)
+            self._disagreements[row] += rounds * (now.disagreements - mark.disagreements)
+            self._lengths[row] = end
+            self._engine.load(row, loops.later(state, end - now.step))
 
     def _show(self, play: CellPlay) -> None:
-        observer = play.observer
-        probabilities = self._actor.probabilities
+        """Show the states of a cell that its observer wants."""
+        observer, probabilities = play.observer, self._actor.probabilities
         assert observer is not None
-        mine = np.array(
-            [row for row, job in enumerate(self._jobs) if job is not None and job.play is play],
-            dtype=np.int64,
-        )
-        wanted = observer.wants(self._slots[mine], self._indices[mine], self._lengths[mine])
-        for row in mine[wanted]:
+        mine = np.array([row for row, job in enumerate(self._jobs) if job is not None and job.play is play])
+        for row in mine[observer.wants(self._slots[mine], self._indices[mine], self._lengths[mine])].tolist():
             observer.see(
-                self._engine,
-                int(row),
-                slot=int(self._slots[row]),
-                index=int(self._indices[row]),
-                step=int(self._lengths[row]),
-                probabilities=None if probabilities is None else probabilities[row],
-            )
-
-    def _renew(self, rows: npt.NDArray[np.int64]) -> None:
-        """Take the next numbers of long episodes' streams, and store their entropies."""
-        for row in rows:
-            stream = self._streams[row]
-            if stream is not None and self._jobs[row] is not None:
-                self._uniforms[row] = stream.random(self._numbers)
-                self._entropies[row].append(self._entropy_chunk[row].copy())
+                self._engine, row, slot=int(self._slots[row]), index=int(self._indices[row]),
+                step=int(self._lengths[row]), probabilities=None if probabilities is None else probabilities[row],
+            )  # fmt: skip
 
     def _outcome(self, row: int, job: Job) -> EpisodeOutcome:
         """What the episode that has just ended leaves behind."""
-        length = int(self._lengths[row])
+        actor, rule, length = self._actor, job.play.rule, int(self._lengths[row])
         entropies = None
-        if self._actor.entropies is not None:
+        if actor.entropies is not None:
             entropies = np.concatenate([*self._entropies[row], self._entropy_chunk[row, : length % CHUNK]])
-        rule = job.play.rule
-        merges = self._actor.disagreements is not None and rule is not None and rule.needs_classes
-        changes = self._actor.played_entropies is not None and rule is not None and rule.changes_distribution
-        outcome = EpisodeOutcome(
-            episode_return=float(self._returns[row]),
+        episode_return = float(self._returns[row])
+        if not math.isfinite(episode_return):
+            raise UsageError(
+                f"An episode of {job.play.spec.engine.game} (level {job.level_seed}) returned {episode_return}: every "
+                "reward must be a finite number."
+            )
+        merges = actor.disagreements is not None and rule is not None and rule.needs_classes
+        changes = actor.played_entropies is not None and rule is not None and rule.changes_distribution
+        return EpisodeOutcome(
+            episode_return=episode_return,
             length=length,
             action_counts=self._counts[row].copy(),
             entropies=entropies,
             disagreements=int(self._disagreements[row]) if merges else None,
             played_entropy=float(self._played[row]) if changes else None,
         )
-        if not math.isfinite(outcome.episode_return):
-            raise UsageError(
-                f"An episode of {job.play.spec.engine.game} (level {job.level_seed}) returned "
-                f"{outcome.episode_return}: every reward must be a finite number."
-            )
-        return outcome
-
-
-class _JobQueue:
-    """The episodes still to play, in the order of the cells, with repeats of deterministic ones set aside."""
-
-    def __init__(self, cells: Iterable[CellPlay], on_episode: EpisodeListener) -> None:
-        self._cells, self._on_episode = iter(cells), on_episode
-        self._waiting: deque[Job] = deque()
-        self._known: dict[tuple[str, int], EpisodeOutcome] = {}
-        self._followers: dict[tuple[str, int], list[Job]] = {}
-        self._completed: list[CellPlay] = []
-
-    def take(self, count: int) -> list[Job]:
-        """Up to `count` episodes that must be simulated."""
-        jobs: list[Job] = []
-        while len(jobs) < count and (self._waiting or self._open_next_cell()):
-            if self._waiting:
-                jobs.append(self._waiting.popleft())
-        return jobs
-
-    def _open_next_cell(self) -> bool:
-        play = next(self._cells, None)
-        if play is None:
-            return False
-        for job in play.jobs():
-            if not play.repeats_levels:
-                self._waiting.append(job)
-            elif job.reuse_key in self._known:
-                self._put(job, self._known[job.reuse_key])
-            elif job.reuse_key in self._followers:
-                self._followers[job.reuse_key].append(job)
-            else:
-                self._followers[job.reuse_key] = []
-                self._waiting.append(job)
-        return True
-
-    def settle(self, job: Job, outcome: EpisodeOutcome) -> None:
-        """File an outcome with its episode and with every episode that is the same one."""
-        same = [job]
-        if job.play.repeats_levels:
-            same += self._followers.pop(job.reuse_key)
-            self._known[job.reuse_key] = outcome
-        for each in same:
-            self._put(each, outcome)
-
-    def _put(self, job: Job, outcome: EpisodeOutcome) -> None:
-        self._on_episode(job.play.spec, outcome.episode_return)
-        job.play.outcomes[job.position] = outcome
-        if job.play.is_done:
-            self._completed.append(job.play)
-
-    def completed(self) -> list[CellPlay]:
-        """Cells that have become whole since the last call."""
-        done, self._completed = self._completed, []
-        return done

@@ -133,35 +133,45 @@ def make_protocol(games: Sequence[str], settings: ProtocolSettings | None = None
     named = {"score": asked.score, "level_in": asked.level_in}
     options = {**(asked.options or {}), **{name: value for name, value in named.items() if value is not None}}
     engines = tuple(make_spec(game, mode=asked.mode, options=options) for game in expand_games(games))
-    level_sets = _parse_level_sets(asked.train, asked.test)
+    level_sets: list[tuple[Role, LevelSet]] = []
+    asked_sets: dict[Role, Levels] = {"train": asked.train, "test": asked.test}
+    for role, levels in asked_sets.items():
+        if not isinstance(levels, str | range | LevelSet):
+            raise UsageError(
+                f"{role}={levels!r} is not a level set: write 'START:STOP', a range, 'all' or 'none'."
+            )
+        if levels != "none":
+            level_sets.append((role, LevelSet.parse(levels)))
+    if not level_sets:
+        raise UsageError(
+            "The level sets train and test are both none: name at least one, e.g. 1000:1100 for test."
+        )
+    if len(level_sets) == 2:
+        check_disjoint(level_sets[0][1], level_sets[1][1])
     for engine in engines:
         check_ends(engine)
     if asked.design not in DESIGNS:
         raise unknown_name("design", asked.design, DESIGNS)
     if asked.design == "census":
-        for _, levels in level_sets:
-            check_census(levels, repeats=asked.repeats)
+        for _, chosen in level_sets:
+            check_census(chosen, repeats=asked.repeats)
         # A census leaves nothing to draw: it is filed as draw 0.
         design = Design(slots=0, burn_in=0, episodes=0, repeats=asked.repeats)
-        return Protocol(engines, level_sets, (0,), design)
+        return Protocol(engines, tuple(level_sets), (0,), design)
     check_counts(slots=asked.slots, episodes=asked.episodes, burn_in=asked.burn_in)
-    draws = _whole_numbers(asked.draws)
+    try:
+        # Numbers of numpy become Python's, whose text is part of a cell's key.
+        draws = tuple(map(operator.index, [asked.draws] if isinstance(asked.draws, int) else asked.draws))
+    except TypeError:
+        raise UsageError(
+            f"draws={asked.draws!r} does not name draws: give one whole number or several, e.g. (0, 1, 2)."
+        ) from None
     if not draws:
         raise UsageError("No draw is named: give at least one, e.g. draws 0, 1 and 2.")
     refuse_repeats("draw", draws)
     for draw in draws:
         check_draw(draw)
-    return Protocol(engines, level_sets, draws, Design(asked.slots, asked.burn_in, asked.episodes))
-
-
-def _whole_numbers(draws: int | Sequence[int]) -> tuple[int, ...]:
-    """One draw or several; numbers of numpy become Python's, whose text is part of a cell's key."""
-    try:
-        return tuple(operator.index(draw) for draw in ([draws] if isinstance(draws, int) else draws))
-    except TypeError:
-        raise UsageError(
-            f"draws={draws!r} does not name draws: give one whole number or several, e.g. (0, 1, 2)."
-        ) from None
+    return Protocol(engines, tuple(level_sets), draws, Design(asked.slots, asked.burn_in, asked.episodes))
 
 
 def expand_games(games: Sequence[str]) -> tuple[str, ...]:
@@ -181,22 +191,3 @@ def expand_games(games: Sequence[str]) -> tuple[str, ...]:
             "No game is named: give one or more, e.g. starpilot, or paper for the paper's eight."
         )
     return tuple(dict.fromkeys(named))
-
-
-def _parse_level_sets(train: Levels, test: Levels) -> tuple[tuple[Role, LevelSet], ...]:
-    asked: dict[Role, Levels] = {"train": train, "test": test}
-    named: list[tuple[Role, LevelSet]] = []
-    for role, levels in asked.items():
-        if not isinstance(levels, str | range | LevelSet):
-            raise UsageError(
-                f"{role}={levels!r} is not a level set: write 'START:STOP', a range, 'all' or 'none'."
-            )
-        if levels != "none":
-            named.append((role, LevelSet.parse(levels)))
-    if not named:
-        raise UsageError(
-            "The level sets train and test are both none: name at least one, e.g. 1000:1100 for test."
-        )
-    if len(named) == 2:
-        check_disjoint(named[0][1], named[1][1])
-    return tuple(named)

@@ -20,7 +20,7 @@ from gapfloor.errors import PolicyError, UsageError, refuse_repeats
 from gapfloor.play.candidate import action_space_of, try_policy
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup, group_of
-from gapfloor.play.protocol import Protocol
+from gapfloor.play.protocol import InferenceSettings, Protocol
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
@@ -49,8 +49,7 @@ def check_references(names: Sequence[str]) -> None:
     """Refuse a name that is not a reference, or that is given twice, before anything is played."""
     refuse_repeats("reference", names)
     for name in names:
-        if name != BEST_CONSTANT and not _networks(name):
-            parse_reference(name)
+        recorded_name(name)
 
 
 def needs_network(name: str) -> bool:
@@ -59,7 +58,7 @@ def needs_network(name: str) -> bool:
     >>> needs_network("uniform"), needs_network("best-constant"), needs_network("random-weights:impala:5")
     (False, False, True)
     """
-    return name != BEST_CONSTANT and bool(_networks(name))
+    return bool(_networks(name))
 
 
 def recorded_name(name: str) -> tuple[str, int]:
@@ -83,13 +82,7 @@ def relative_to_file(name: str, home: Path, *, game: str) -> str:
 
 
 def reference_groups(
-    names: Sequence[str],
-    *,
-    protocol: Protocol,
-    engine: EngineSpec,
-    batch: int,
-    device: str,
-    backend: str | None = None,
+    names: Sequence[str], protocol: Protocol, engine: EngineSpec, inference: InferenceSettings
 ) -> list[CellGroup]:
     """The cells of the named references, one group per policy.
 
@@ -97,12 +90,12 @@ def reference_groups(
     that the game does not have and a policy that does not load are refused here, before a store is touched.
     """
     groups: list[CellGroup] = []
-    for name in (name for name in names if name != BEST_CONSTANT):
+    for name in names:
         networks = _networks(name)
         for network in networks:
-            source = replace(network.source, device=device, backend=backend)
-            groups.append(_network_group(replace(network, source=source), protocol, engine, batch))
-        if not networks:
+            source = replace(network.source, device=inference.device, backend=inference.backend)
+            groups.append(_network_group(replace(network, source=source), protocol, engine, inference.batch))
+        if not networks and name != BEST_CONSTANT:
             reference = parse_reference(name)
             if reference != Uniform():
                 reference.check(action_space_of(engine))
@@ -153,14 +146,9 @@ def _networks(name: str) -> list[_Network]:
                 f"The reference '{name}' needs a number of networks, e.g. {RANDOM_WEIGHTS}:impala:5."
             )
         encoder = encoder or "impala"
+        name = f"{RANDOM_WEIGHTS}:{encoder}"
         return [
-            _Network(
-                f"{RANDOM_WEIGHTS}:{encoder}",
-                PolicySource(f"{RANDOM_WEIGHTS}:{encoder}:{seed}"),
-                "greedy",
-                seed,
-            )
-            for seed in range(1, number + 1)
+            _Network(name, PolicySource(f"{name}:{seed}"), "greedy", seed) for seed in range(1, number + 1)
         ]
     if kind in (BLIND, UPPER):
         if not argument:
@@ -184,12 +172,3 @@ def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, ba
     seed = network.seed if network.seed is not None else tried.header.get("seed")
     candidate = replace(tried, run=Run(reference=network.name, seed=seed))
     return group_of(candidate, protocol, engine, [parse_rule(network.rule)])
-
-
-def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:
-    """Which action `best-constant` is, in words."""
-    chosen = {cell.engine.game: cell.rule for cell in cells if cell.run.reference == BEST_CONSTANT}
-    return [
-        f"The best constant action of {game} on its training levels is {rule.partition(':')[2]}."
-        for game, rule in chosen.items()
-    ]

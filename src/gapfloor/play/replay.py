@@ -84,25 +84,24 @@ def choose_episodes(
     A draw gives every policy and rule the same levels in the same places, so one (draw, slot, index) is one level under
     all of them. By default the places are those where sampling and argmax differ most: a replay is an illustration.
     """
-    cells = [cell for cell in stored if cell.manifest.labels["level_set"] == level_set]
+    labelled = [(cell.manifest.labels, cell) for cell in stored]
+    labelled = [pair for pair in labelled if pair[0]["level_set"] == level_set]
     wanted = {name: value for name, value in (("agent", agent), ("seed", seed)) if value is not None}
     chosen: list[RecordedEpisode] = []
-    for game in games or dict.fromkeys(cell.manifest.labels["game"] for cell in cells):
-        here = [cell for cell in cells if cell.manifest.labels["game"] == game]
-        runs = [
-            cell for cell in here if not cell.is_reference and wanted.items() <= cell.manifest.labels.items()
-        ]
+    for game in games or dict.fromkeys(labels["game"] for labels, _ in labelled):
+        here = [(labels, cell) for labels, cell in labelled if labels["game"] == game]
+        runs = [pair for pair in here if not pair[0]["reference"] and wanted.items() <= pair[0].items()]
         if not runs:
             raise UsageError(
                 f"The store has no {level_set} cells of a matching run on {game}: evaluate one first."
             )
-        names = ("agent", "seed", "draw")
-        first = min(
-            runs, key=lambda cell: [(each is not None, each) for each in map(cell.manifest.labels.get, names)]
+        order = ("agent", "seed", "draw")
+        labels, first = min(
+            runs, key=lambda pair: [(pair[0][name] is not None, pair[0][name]) for name in order]
         )
-        run = RunIdentity.from_labels(first.manifest.labels)
-        mine = [cell for cell in runs if RunIdentity.from_labels(cell.manifest.labels) == run]
-        floors = [cell for cell in here if cell.manifest.labels["reference"] == "uniform"]
+        run = RunIdentity.from_labels(labels)
+        mine = [cell for labels, cell in runs if RunIdentity.from_labels(labels) == run]
+        floors = [cell for labels, cell in here if labels["reference"] == "uniform"]
         parts = ("slots", "burn_in", "episodes", "levels", "draw")
         episodes = {
             cell.manifest.labels["rule"]: recorded_episodes(cell)
@@ -136,34 +135,28 @@ def _places(episodes: dict[str, list[RecordedEpisode]], *, level: int | None, co
 def spec_of(cell: StoredCell) -> CellSpec:
     """The specification that a stored cell was made under."""
     content, labels = cell.manifest.content, cell.manifest.labels
-    engine = EngineSpec(
-        content["engine"],
-        content["engine_version"],
-        content["game"],
-        content["mode"],
-        tuple(sorted(content["options"].items())),
-    )
-    if content["protocol"] != PROTOCOL_VERSION:
-        raise _other_version(cell)
-    spec = CellSpec(
-        engine=engine,
-        run=Run(labels["agent"], labels["seed"], labels["budget"], labels["reference"]),
-        policy=content["policy"],
-        rule=content["rule"],
-        level_set=content["level_set"],
-        levels=LevelSet.parse(content["levels"]),
-        draw=content["draw"],
-        design=design_from(content),
-        inference=Inference(**{field.name: content[field.name] for field in dataclasses.fields(Inference)}),
-        classes=tuple(content["classes"]),
-    )
-    if spec.key != cell.manifest.key:
-        raise _other_version(cell)
-    return spec
-
-
-def _other_version(cell: StoredCell) -> StoreError:
-    return StoreError(f"{cell.path.stem} was made by another version of the harness: it cannot be replayed.")
+    if content["protocol"] == PROTOCOL_VERSION:
+        engine = EngineSpec(
+            content["engine"], content["engine_version"], content["game"], content["mode"],
+            tuple(sorted(content["options"].items())),
+        )  # fmt: skip
+        spec = CellSpec(
+            engine=engine,
+            run=Run(labels["agent"], labels["seed"], labels["budget"], labels["reference"]),
+            policy=content["policy"],
+            rule=content["rule"],
+            level_set=content["level_set"],
+            levels=LevelSet.parse(content["levels"]),
+            draw=content["draw"],
+            design=design_from(content),
+            inference=Inference(
+                **{field.name: content[field.name] for field in dataclasses.fields(Inference)}
+            ),
+            classes=tuple(content["classes"]),
+        )
+        if spec.key == cell.manifest.key:
+            return spec
+    raise StoreError(f"{cell.path.stem} was made by another version of the harness: it cannot be replayed.")
 
 
 def code_names(engine: EngineSpec) -> list[str]:
@@ -203,18 +196,24 @@ def replay_episodes(
         by_cell.setdefault(episode.cell.manifest.key, []).append(episode)
     written = []
     for group in by_cell.values():
-        spec = spec_of(group[0].cell)
+        spec, watcher = spec_of(group[0].cell), _Watcher(keeps_frames=True)
         policy = None
         if not spec.is_plain_reference:
             _, policy = find_policy(spec, store=store, sources=sources)
         try:
-            recordings = _record_frames(spec, policy, group)
+            outcomes = play_again(spec, policy, group, watcher=watcher)
+            for episode, (again, length) in zip(group, outcomes, strict=True):
+                if (again, length) != (episode.episode_return, episode.length):
+                    raise CheckFailedError(
+                        f"{difference(episode, again, length)}: the replay differs from the recorded episode."
+                    )
         except CheckFailedError as error:
             # A locked plan that stops on a failed replay check looks for this file.
             failed = store.root / "replays" / f"{group[0].file_name}.failed"
             write_text_atomically(failed, f"{error}\n")
             raise
-        for episode, frames in zip(group, recordings, strict=True):
+        for episode in group:
+            frames = np.stack(watcher.frames[episode.slot, episode.index])
             written.append(_keep(store, spec, episode, frames))
     return written
 
@@ -300,18 +299,6 @@ def play_again(
     return [(play.outcomes[place].episode_return, play.outcomes[place].length) for place in wanted]
 
 
-def _record_frames(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode]) -> list[Frames]:
-    """The frames of episodes of one cell, played again; every return and length must be the recorded one."""
-    watcher = _Watcher(keeps_frames=True)
-    outcomes = play_again(spec, policy, episodes, watcher=watcher)
-    for episode, (again, length) in zip(episodes, outcomes, strict=True):
-        if (again, length) != (episode.episode_return, episode.length):
-            raise CheckFailedError(
-                f"{difference(episode, again, length)}: the replay differs from the recorded episode."
-            )
-    return [_thin(np.stack(watcher.frames[episode.slot, episode.index])) for episode in episodes]
-
-
 def difference(episode: RecordedEpisode, again: float, length: int) -> str:
     """What is recorded about an episode and what happened when it was played again."""
     return (
@@ -320,25 +307,17 @@ def difference(episode: RecordedEpisode, again: float, length: int) -> str:
     )
 
 
-def _thin(frames: Frames) -> Frames:
-    if len(frames) <= MOST_FRAMES:
-        return frames
-    kept: Frames = frames[np.unique(np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int))]
-    return kept
-
-
 def _keep(store: Store, spec: CellSpec, episode: RecordedEpisode, frames: Frames) -> Path:
+    if len(frames) > MOST_FRAMES:
+        frames = frames[np.unique(np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int))]
     buffer = io.BytesIO()
     np.savez_compressed(buffer, frames=frames)
     path, facts = frame_files(store.root, episode)
+    names = ("slot", "index", "level_seed", "episode_return", "length")
     sidecar = {
         **episode.cell.manifest.labels,
+        **{name: getattr(episode, name) for name in names},
         "levels": str(spec.levels),
-        "slot": episode.slot,
-        "index": episode.index,
-        "level_seed": episode.level_seed,
-        "episode_return": episode.episode_return,
-        "length": episode.length,
         "n_frames": len(frames),
         "cell": episode.cell.manifest.key,
     }

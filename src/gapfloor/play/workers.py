@@ -13,23 +13,23 @@ import functools
 import pickle
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from gapfloor import errors
+import numpy as np
+
 from gapfloor.engines.engine import PROCGEN, EngineSpec
 from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.machine import available_cores, may_start_processes
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group, with_policy
+from gapfloor.play.group import CellGroup, Piece, PlayedPiece, finished_record, play_group, with_policy
 from gapfloor.play.player import CellPlay
 from gapfloor.records.store import Store
-from gapfloor.users_code import full_traceback, is_in_users_code, users_frame
+from gapfloor.users_code import is_in_users_code, users_frame
 
 
 class Progress:
@@ -74,17 +74,20 @@ class CellWorkers:
         if not groups:
             return
         self.progress.start([cell for group in groups for cell in group.cells])
-        workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
-        is_decided = self.count is not None or self.are_started
-        # `_EPISODE_SECONDS` are ProcGen's: an episode of a stranger's environment may take anything.
-        starts_at_once = is_decided or all(group.engine.engine == PROCGEN.name for group in groups)
-        with _Filing(store, self.progress) as filing:
+        workers = self.count or worthwhile_workers(groups)
+        # On a busy disk it took three seconds to flush a cell, and play need not wait for that.
+        with ThreadPoolExecutor(1, thread_name_prefix="filing") as writer:
+            filing = _Filing(store, self.progress, writer)
             if workers > 1 and may_start_processes():
-                _Team(groups, filing=filing, workers=workers, starts_at_once=starts_at_once).play()
-                return
-            for group in groups:
-                for piece in play_group(group, iter(group.whole_pieces()), on_episode=filing.episode):
-                    filing.add(piece)
+                is_decided = self.count is not None or self.are_started
+                # `_EPISODE_SECONDS` are ProcGen's: an episode of a stranger's environment may take anything.
+                starts = is_decided or all(group.engine.engine == PROCGEN.name for group in groups)
+                _Team(groups, filing=filing, workers=workers, starts_at_once=starts).play()
+            else:
+                for group in groups:
+                    for piece in play_group(group, iter(group.whole_pieces()), on_episode=filing.episode):
+                        filing.add(piece)
+        filing.check_written()
 
 
 def worthwhile_workers(groups: Sequence[CellGroup]) -> int:
@@ -116,42 +119,18 @@ def started_workers(
     return started_early(functools.partial(action_space_of, engine), workers - 1)
 
 
-def _packed(groups: Sequence[CellGroup]) -> list[bytes] | None:
-    """The groups as they are sent to workers; None where the policy of one of them cannot leave this process."""
-    from gapfloor.engines.worker_pool import packed
-
-    sources = [group.source for group in groups if group.source is not None]
-    if any(source.given is not None and source.device != "cpu" for source in sources):
-        return None
-    found = [each for each in map(packed, groups) if each is not None]
-    return found if len(found) == len(groups) else None
-
-
 class _Filing:
-    """Puts the pieces of cells together and files each cell when it is whole; several threads may report.
+    """Puts the pieces of cells together and has each cell written when it is whole; several threads may report."""
 
-    Cells are written by a thread of their own: on a busy disk it took three seconds to flush one, and play need not
-    wait for that.
-    """
-
-    def __init__(self, store: Store, progress: Progress) -> None:
+    def __init__(self, store: Store, progress: Progress, writer: ThreadPoolExecutor) -> None:
         # By file name: a run that is also a reference has two cells with one key.
         self._open: dict[str, CellPlay] = {}
-        self._store, self._progress = store, progress
+        self._store, self._progress, self._writer = store, progress, writer
         self._lock = threading.Lock()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="filing")
         self._written: list[Future[None]] = []
 
-    def __enter__(self) -> _Filing:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Wait until whole cells are written, also after an error; one of writing is raised if there is no other."""
-        self._writer.shutdown(wait=True)
-        if error[0] is None:
-            self._check_written()
-
-    def _check_written(self) -> None:
+    def check_written(self) -> None:
+        """Raise what went wrong with a cell that was written."""
         for each in self._written:
             if each.done():
                 each.result()
@@ -163,7 +142,7 @@ class _Filing:
 
     def add(self, piece: PlayedPiece) -> None:
         """Take a piece of a cell; has the cell written if it was the last."""
-        self._check_written()
+        self.check_written()
         with self._lock:
             name = piece.cell.file_name
             play = self._open.setdefault(name, CellPlay(piece.cell))
@@ -173,46 +152,22 @@ class _Filing:
                 self._written.append(self._writer.submit(self._write, play, piece))
 
     def _write(self, play: CellPlay, last: PlayedPiece) -> None:
-        file_cell(self._store, play, last)
+        schedule, outcomes = play.schedule, play.finished()
+        self._store.write_cell(
+            file_name=play.spec.file_name,
+            content=play.spec.content(),
+            labels=play.spec.labels,
+            columns={
+                "slot": schedule.slot,
+                "index": schedule.index,
+                "level_seed": schedule.level_seed,
+                "episode_return": np.array([outcome.episode_return for outcome in outcomes]),
+                "length": np.array([outcome.length for outcome in outcomes], dtype=np.int32),
+            },
+            record=finished_record(play, last),
+        )
         with self._lock:
             self._progress.cell(play.spec)
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """An error of a worker; exceptions of a user's own class cannot always be sent, so it travels as text."""
-
-    kind: str
-    message: str
-    details: str
-    """The traceback."""
-    users_frame: traceback.FrameSummary | None
-
-    @classmethod
-    def of(cls, error: BaseException) -> _Failure:
-        kind, message = type(error).__name__, str(error)
-        if not isinstance(error, (GapfloorError, MemoryError)) and is_in_users_code(error):
-            kind, message = UsersCodeError.__name__, f"Your own code raised {kind}: {message}"
-        return cls(kind, message, full_traceback(error), users_frame(error))
-
-    def as_error(self) -> Exception:
-        """The error for this process: with the user's own line, and the worker's traceback as its cause."""
-        kind = getattr(errors, self.kind, None)
-        error: Exception
-        if isinstance(kind, type) and issubclass(kind, GapfloorError):
-            error = kind(self.message)
-            error.users_frame = self.users_frame
-        else:
-            error = MemoryError() if self.kind == MemoryError.__name__ else RuntimeError(self.kind)
-        error.__cause__ = WorkerTraceback(self.details)
-        return error
-
-
-class WorkerTraceback(Exception):
-    """The traceback of another process, as its text."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
 
 
 class _Team:
@@ -235,7 +190,7 @@ class _Team:
         """Pieces that nobody has, each with its group: this process takes the first, workers take the last."""
         self._n_away = 0
         """Pieces that workers have and that are not filed yet."""
-        self._filing, self._workers = filing, workers
+        self._filing, self._workers = filing, min(workers, len(self._left))
         self._lock = threading.Lock()
         self._error: BaseException | None = None
 
@@ -260,27 +215,27 @@ class _Team:
 
     def _start_workers(self) -> None:
         """Start the workers; none where a policy cannot leave this process."""
-        from gapfloor.engines.worker_pool import shared_pool
+        from gapfloor.engines.worker_pool import packed, shared_pool
 
-        packed = _packed(self._groups)
-        if packed is None:
+        sources = [group.source for group in self._groups if group.source is not None]
+        is_bound = any(source.given is not None and source.device != "cpu" for source in sources)
+        found = [each for each in map(packed, () if is_bound else self._groups) if each is not None]
+        if self._workers < 2 or len(found) < len(self._groups):
             self._workers = 1
             return
-        self._packed, self._pool = packed, shared_pool(self._workers - 1)
+        self._packed, self._pool = found, shared_pool(self._workers - 1)
         for _ in range(1, self._workers):
             self._submit(len(self._groups) - 1, [])
-
-    def _seconds_left(self) -> float:
-        """What the rest would take this process alone; 0 as long as too little has been played to say."""
-        spent = time.monotonic() - self._began
-        return spent * (self._n_episodes / self._n_here - 1) if spent > _TRIAL_SECONDS else 0.0
 
     def _play_here(self) -> None:
         def on_episode(cell: CellSpec, episode_return: float) -> None:
             self._raise_error()
             self._filing.episode(cell, episode_return)
             self._n_here += 1
-            if self._pool is None and self._workers > 1 and self._seconds_left() > _START_SECONDS:
+            spent = time.monotonic() - self._began
+            # What the rest would take this process alone is known once enough has been played.
+            left = spent * (self._n_episodes / self._n_here - 1) if spent > _TRIAL_SECONDS else 0.0
+            if self._pool is None and self._workers > 1 and left > _START_SECONDS:
                 self._start_workers()
 
         for place, group in enumerate(self._groups):
@@ -303,7 +258,15 @@ class _Team:
     def _continue(self, done: Future[Any], n_pieces: int) -> None:
         """File what a worker has played, and give it more; this runs in a thread of the pool."""
         try:
-            self._take_in(done)
+            if isinstance(failure := done.exception(), BrokenExecutor):
+                raise GapfloorError(
+                    "A worker process exited unexpectedly; it may have been killed or have run out of memory. Run the "
+                    "same command again to resume; --workers 1 needs less memory."
+                ) from failure
+            for piece in done.result():
+                for outcome in piece.outcomes.values():
+                    self._filing.episode(piece.cell, outcome.episode_return)
+                self._filing.add(piece)
             with self._lock:
                 place, pieces = self._next_pieces()
                 self._n_away += len(pieces)
@@ -314,21 +277,6 @@ class _Team:
         finally:
             with self._lock:
                 self._n_away -= n_pieces
-
-    def _take_in(self, done: Future[Any]) -> None:
-        failure = done.exception()
-        if failure is not None:
-            raise GapfloorError(
-                "A worker process exited unexpectedly; it may have been killed or have run out of memory. Run the same "
-                "command again to resume; --workers 1 needs less memory."
-            ) from failure
-        played = done.result()
-        if isinstance(played, _Failure):
-            raise played.as_error()
-        for piece in played:
-            for outcome in piece.outcomes.values():
-                self._filing.episode(piece.cell, outcome.episode_return)
-            self._filing.add(piece)
 
     def _next_pieces(self) -> tuple[int, list[Piece]]:
         """Some of the last pieces, all of one group."""
@@ -344,12 +292,29 @@ class _Team:
             raise self._error
 
 
-def _play_pieces(packed: bytes, pieces: Sequence[Piece]) -> list[PlayedPiece] | _Failure:
+def _play_pieces(packed: bytes, pieces: Sequence[Piece]) -> list[PlayedPiece]:
     """Play some pieces of a group in this worker; without any, only its policy is loaded."""
     try:
         return list(play_group(_unpacked(packed), iter(pieces)))
     except BaseException as error:
-        return _Failure.of(error)
+        sent = sendable(error)
+        if sent is error:
+            raise
+        raise sent from error
+
+
+def sendable(error: BaseException) -> BaseException:
+    """An error that another process can receive: exceptions of a user's own class cannot always be sent.
+
+    The pool sends the traceback along, as the error's cause.
+    """
+    sent, kind = error, type(error).__name__
+    if not isinstance(error, (GapfloorError, MemoryError)):
+        is_users = is_in_users_code(error)
+        sent = UsersCodeError(f"Your own code raised {kind}: {error}") if is_users else RuntimeError(kind)
+    if isinstance(sent, GapfloorError):
+        sent.users_frame = users_frame(error)
+    return sent
 
 
 @functools.lru_cache(maxsize=8)

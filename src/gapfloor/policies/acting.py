@@ -34,11 +34,6 @@ METHODS = ("act", "select_action", "compute_single_action", "predict")
 _MOST_BYTES = 1 << 28
 
 
-def can_act(given: Any) -> bool:
-    """Whether an object has a method that returns an action."""
-    return any(callable(getattr(given, name, None)) for name in METHODS)
-
-
 class ActingPolicy:
     """A policy that returns actions; `make` gives the object or function of one slot."""
 
@@ -47,28 +42,22 @@ class ActingPolicy:
     def __init__(self, make: Callable[[], Any], *, name: str) -> None:
         self.name, self._make = name, make
         example = make()
-        if not callable(example) and not can_act(example):
+        slot = _Slot(example)
+        if not callable(slot.function):
             raise PolicyError(
                 f"{name} gave a {type(example).__name__}, which cannot act: give an object with act(observation), or "
                 "a function from an observation to an action."
             )
         self.is_batched = bool(getattr(example, "batched", False))
-        self.is_repeatable = (
-            _Slot(example).can_be_seeded or getattr(example, "is_deterministic", False) is True
-        )
+        self.is_repeatable = slot.can_be_seeded or getattr(example, "is_deterministic", False) is True
         self.fingerprint = getattr(example, "fingerprint", None) or _content_hash(example)
         self.header: Mapping[str, Any] = {"encoder": _kind(example)}
+        self.record = {"repeatable": "yes" if self.is_repeatable else "no"}
+        """What a cell record says about this policy, also how it says itself that it chooses, e.g. temperature:0.7."""
         temperature = getattr(example, "temperature", None)
-        self.stated_rule = str(
-            getattr(example, "stated_rule", "" if temperature is None else f"temperature:{temperature}")
-        )
-        """How the policy itself says that it chooses, e.g. temperature:0.7."""
-
-    @property
-    def record(self) -> dict[str, str]:
-        """What a cell record says about this policy."""
-        said = {"stated_rule": self.stated_rule} if self.stated_rule else {}
-        return {"repeatable": "yes" if self.is_repeatable else "no", **said}
+        stated = getattr(example, "stated_rule", "" if temperature is None else f"temperature:{temperature}")
+        if str(stated):
+            self.record["stated_rule"] = str(stated)
 
     def slots(self, n: int) -> list[_Slot]:
         """The objects that act in `n` slots; a batched policy has one."""
@@ -78,20 +67,31 @@ class ActingPolicy:
 def acting_policy(given: Any, *, name: str) -> ActingPolicy:
     """The policy of an object or a function in memory; slots get copies where it keeps a memory or a generator."""
     slot = _Slot(given)
-    is_shared = not slot.can_be_seeded and slot.reset is None
-    return ActingPolicy(lambda: given if is_shared else _copied(given), name=name)
+    if not slot.can_be_seeded and slot.reset is None:
+        return ActingPolicy(lambda: given, name=name)
+    note = (
+        "all slots share it: if it remembers its episode, give a function that makes it "
+        "(acting:package.module:factory), or use --batch 1."
+    )
+    return ActingPolicy(lambda: copied(given, otherwise=note), name=name)
 
 
-def _copied(given: Any) -> Any:
-    """A copy of an object; itself where it cannot be copied."""
+def copied(given: Any, *, otherwise: str, shared: Any = None) -> Any:
+    """A copy of an object; itself where it cannot be copied, with a note that says what that means.
+
+    `shared` is a part that the copy holds as well.
+    """
     try:
-        return copy.deepcopy(given)
+        return copy.deepcopy(given, {} if shared is None else {id(shared): shared})
     except Exception:
-        note_once(
-            f"{type(given).__name__} cannot be copied, so all slots share it: if it remembers its episode, "
-            "give a function that makes it (acting:package.module:factory), or use --batch 1."
-        )
+        note_once(f"{type(given).__name__} cannot be copied, so {otherwise}")
         return given
+
+
+def copy_of_network(network: Any, *, shared: Any = None) -> Any:
+    """A copy, so that training the network further does not change what is measured."""
+    # A module that keeps the tensors of its last call cannot be copied.
+    return copied(network, otherwise="it is used itself: do not train it meanwhile.", shared=shared)
 
 
 class _Slot:
@@ -100,7 +100,7 @@ class _Slot:
     def __init__(self, given: Any) -> None:
         self._given = given
         method = next((name for name in METHODS if callable(getattr(given, name, None))), None)
-        self._ask: Callable[[Any], Any] = given if method is None else getattr(given, method)
+        self.function: Callable[[Any], Any] = given if method is None else getattr(given, method)
         seed, reset = getattr(given, "seed", None), getattr(given, "reset", None)
         self._seed: Callable[[int], Any] | None = seed if callable(seed) else None
         # What else a method of this name needs is not an episode's, e.g. the new_config of RLlib's Algorithm.reset.
@@ -110,11 +110,8 @@ class _Slot:
         kinds = (np.random.Generator, np.random.RandomState, random.Random)
         state = getattr(given, "__dict__", {})
         self._generators = {name: type(each) for name, each in state.items() if isinstance(each, kinds)}
-
-    @property
-    def can_be_seeded(self) -> bool:
+        self.can_be_seeded = callable(seed) or self._reset_takes_seed or bool(self._generators)
         """Whether its random numbers can be made to depend on the episode alone."""
-        return self._seed is not None or self._reset_takes_seed or bool(self._generators)
 
     def begin(self, number: int) -> None:
         """Begin an episode whose random numbers are those of a seed."""
@@ -129,7 +126,7 @@ class _Slot:
 
     def ask(self, observation: Any) -> Any:
         """What the object returns for an observation; libraries return the action with a state, as a tuple."""
-        answer = self._ask(observation)
+        answer = self.function(observation)
         return answer[0] if isinstance(answer, tuple) else answer
 
 
@@ -157,11 +154,8 @@ class ActionReader:
                     "policy returns one per row."
                 )
         else:
-            answers = self._guarded(lambda: [self._ask(row, observations) for row in rows])
+            answers = self._guarded(lambda: [self._slots[row].ask(_row(observations, row)) for row in rows])
         return [as_action(each, self._space, name=self._name) for each in answers]
-
-    def _ask(self, row: int, observations: Any) -> Any:
-        return self._slots[row].ask(map_arrays(observations, lambda array: _plain(array[row])))
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:
@@ -193,9 +187,9 @@ def as_action(answer: Any, space: ActionSpace, *, name: str) -> Any:
     )
 
 
-def _plain(value: Any) -> Any:
-    """A text as Python's own; arrays as they are."""
-    return str(value) if isinstance(value, np.str_) else value
+def _row(observations: Any, row: int) -> Any:
+    """The observation of one row; a text as Python's own."""
+    return map_arrays(observations, lambda a: str(a[row]) if isinstance(a[row], np.str_) else a[row])
 
 
 def _kind(given: Any) -> str:
@@ -206,9 +200,8 @@ def _kind(given: Any) -> str:
 def _content_hash(given: Any) -> str:
     """The hash of a policy's own code and of the numbers, texts, arrays and networks that it holds or names."""
     if isinstance(given, functools.partial):
-        inner, held = _content_hash(given.func), [given.args, given.keywords]
-        digest = hashlib.sha256(inner.encode())
-        _add(digest, held, depth=6)
+        digest = hashlib.sha256(_content_hash(given.func).encode())
+        _add(digest, [given.args, given.keywords], depth=6)
         return digest.hexdigest()
     digest = hashlib.sha256()
     is_function = hasattr(given, "__code__")
@@ -218,7 +211,14 @@ def _content_hash(given: Any) -> str:
         digest.update(given.__code__.co_code if is_function else _kind(given).encode())
     closure = [cell.cell_contents for cell in getattr(given, "__closure__", None) or ()]
     _add(digest, [getattr(given, "__defaults__", None), closure, _contents(given, {})], depth=6)
-    for each in closure + _objects_named_in(given):
+    # The object of a bound method, and what a function takes from its module: e.g. a model loaded above it.
+    if inspect.ismethod(given):
+        named = [given.__self__]
+    else:
+        names = getattr(getattr(given, "__code__", None), "co_names", ())
+        values = getattr(given, "__globals__", {})
+        named = [values[name] for name in names if name in values and not _is_code(values[name])]
+    for each in closure + named:
         _add(digest, {} if _is_code(each) else _contents(each, each), depth=5)
     return digest.hexdigest()
 
@@ -228,15 +228,6 @@ def _contents(given: Any, otherwise: Any) -> Any:
     weights = getattr(given, "get_weights", None)
     held = getattr(given, "__dict__", otherwise)
     return [held, weights()] if callable(weights) and not required_parameters(weights) else held
-
-
-def _objects_named_in(function: Any) -> list[Any]:
-    """The object of a bound method, and what a function takes from its module: e.g. a model loaded above it."""
-    if inspect.ismethod(function):
-        return [function.__self__]
-    names = getattr(getattr(function, "__code__", None), "co_names", ())
-    values = getattr(function, "__globals__", {})
-    return [values[name] for name in names if name in values and not _is_code(values[name])]
 
 
 def _is_code(value: Any) -> bool:

@@ -10,7 +10,7 @@ depend on that row alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
-from gapfloor.policies.backends import computes_graphs
-from gapfloor.policies.formats.inference import repeatable, require_torch
+from gapfloor.policies.backends import computes_graphs, repeatable, require_torch
+from gapfloor.policies.formats.network import TorchPolicy
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
-from gapfloor.policies.formats.torch_policy import TorchPolicy
 from gapfloor.policies.graph import GraphPolicy
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.training.checkpoint import Checkpoint, hash_arrays, read_checkpoint
@@ -54,8 +53,8 @@ class CheckpointPolicy(TorchPolicy):
             )
         return observations
 
-    def compute(self, inputs: Any) -> tuple[Any]:
-        return (self.network.policy(self.network.encode(inputs)),)
+    def compute(self, inputs: Any, *memory: Any) -> tuple[Sequence[Any], Any]:
+        return (self.network.policy(self.network.encode(inputs)),), None
 
     def features(self, observations: Frames) -> Floats:
         """The encoder's output `[N, features]`, which both heads read."""
@@ -64,21 +63,20 @@ class CheckpointPolicy(TorchPolicy):
         return outputs
 
 
-def load_network(path: Path, *, device: str = "cpu", backend: str | None = None) -> Any:
+def load_network(path: str | Path, *, device: str = "cpu", backend: str | None = None) -> Any:
     """The policy of a checkpoint in the backend asked for, or in the one that `backends` chooses."""
-    checkpoint = read_checkpoint(path)
+    checkpoint = read_checkpoint(Path(path))
     return _policy(checkpoint, RunIdentity.from_header(checkpoint.header).name, device, backend)
 
 
-def load_checkpoint_policy(path: str | Path, *, device: str = "cpu") -> CheckpointPolicy:
-    """The policy of a checkpoint in torch."""
-    checkpoint = read_checkpoint(Path(path))
-    return _in_torch(checkpoint, RunIdentity.from_header(checkpoint.header).name, device)
-
-
 def load_random_weights(name: str, *, device: str = "cpu", backend: str | None = None) -> Any:
-    """The policy of a new network for ProcGen's observations and actions."""
-    encoder, seed = parse_random_weights(name)
+    """The policy of a new network for ProcGen's observations and actions: `random-weights:impala:3`."""
+    _, _, rest = name.partition(f"{RANDOM_WEIGHTS}:")
+    encoder, _, number = rest.partition(":")
+    if not number.isdecimal():
+        raise UsageError(
+            f"'{name}' is not a random network: write {RANDOM_WEIGHTS}:ENCODER:SEED, e.g. {RANDOM_WEIGHTS}:impala:3."
+        )
     try:
         from gapfloor.engines.procgen import N_ACTIONS, OBSERVATION_SHAPE
         from gapfloor.training.agent import make_agent
@@ -88,36 +86,22 @@ def load_random_weights(name: str, *, device: str = "cpu", backend: str | None =
             f'Random networks need {error.name}: pip install "gapfloor[train]".'
         ) from None
     shape: dict[str, Any] = {"observation_shape": OBSERVATION_SHAPE, "n_actions": N_ACTIONS}
+    seed = int(number)
     agent = make_agent(encoder, **shape, seed=draw_seed(seed, "initialisation"))
     arrays = {key: tensor.detach().numpy() for key, tensor in agent.state_dict().items()}
     header = {"encoder": encoder, "seed": seed, **shape, "content_hash": hash_arrays(arrays, encoder)}
     return _policy(Checkpoint(Path(name), header, arrays), name, device, backend)
 
 
-def parse_random_weights(name: str) -> tuple[str, int]:
-    """Encoder and seed of `random-weights:impala:3`."""
-    parts = name.split(":")
-    if len(parts) != 3 or parts[0] != RANDOM_WEIGHTS or not parts[2].isdecimal():
-        raise UsageError(
-            f"'{name}' is not a random network: write {RANDOM_WEIGHTS}:ENCODER:SEED, e.g. {RANDOM_WEIGHTS}:impala:3."
-        )
-    return parts[1], int(parts[2])
-
-
 def _policy(checkpoint: Checkpoint, name: str, device: str, backend: str | None) -> Any:
     header = checkpoint.header
-    if not computes_graphs(backend, device):
-        return _in_torch(checkpoint, name, device)
-    from gapfloor.policies.encoder_graphs import agent_graph, has_graph
+    if computes_graphs(backend, device):
+        from gapfloor.policies.encoder_graphs import agent_graph, has_graph
 
-    if not has_graph(header):
-        return _in_torch(checkpoint, name, device)
-    graph = agent_graph(checkpoint.arrays, header, path=checkpoint.path)
-    return GraphPolicy(graph, name=name, header=header, fingerprint=str(header["content_hash"]))
-
-
-def _in_torch(checkpoint: Checkpoint, name: str, device: str) -> CheckpointPolicy:
+        if has_graph(header):
+            graph = agent_graph(checkpoint.arrays, header, path=checkpoint.path)
+            return GraphPolicy(graph, name=name, header=header, fingerprint=str(header["content_hash"]))
     require_torch(device, extra="train")
     from gapfloor.training.checkpoint import load_agent
 
-    return CheckpointPolicy(load_agent(checkpoint), name=name, header=checkpoint.header, device=device)
+    return CheckpointPolicy(load_agent(checkpoint), name=name, header=header, device=device)

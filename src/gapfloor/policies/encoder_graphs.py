@@ -15,58 +15,38 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
 from gapfloor.errors import PolicyError
+from gapfloor.policies.graph_writer import OBSERVATIONS, GraphWriter
 from gapfloor.training.encoders._sizes import FEATURES, FUSED, POOLED, WIDTHS, map_sizes
 
 Array = npt.NDArray[Any]
-
-#: The operator set and file version of the graphs: old enough for every ONNX Runtime that gapfloor accepts.
-OPERATOR_SET, FILE_VERSION = 17, 8
 
 #: The positions of a 3x3 kernel along a side.
 _TAPS = 3
 
 
-class _Graph:
-    """ONNX nodes and constants as they are added; weights are taken from a checkpoint by name and shape."""
+class _Graph(GraphWriter):
+    """The graph of an agent; weights are taken from a checkpoint by name and shape."""
 
     def __init__(self, arrays: Mapping[str, Array], *, path: Path, encoder: str) -> None:
-        self._arrays, self._path, self._encoder = dict(arrays), path, encoder
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        super().__init__()
+        self.arrays, self._path, self._encoder = dict(arrays), path, encoder
 
     def weights(self, name: str, *shape: int) -> Array:
         """A tensor of the checkpoint, as float32."""
-        found = self._arrays.pop(name, None)
+        found = self.arrays.pop(name, None)
         if found is None or found.shape != shape:
-            self._refuse(name, None if found is None else found.shape, shape)
+            self.refuse(name, None if found is None else found.shape, shape)
         assert found is not None
         return np.ascontiguousarray(found, dtype=np.float32)
 
-    def refuse_the_rest(self) -> None:
-        """Refuse tensors that no node reads."""
-        for name in sorted(self._arrays):
-            self._refuse(name, self._arrays[name].shape, None)
-
-    def _refuse(self, name: str, found: tuple[int, ...] | None, expected: tuple[int, ...] | None) -> None:
+    def refuse(self, name: str, found: tuple[int, ...] | None, expected: tuple[int, ...] | None) -> None:
         raise PolicyError(
             f"{self._path} does not hold the weights of an {self._encoder} agent: {name} has the shape {found}, not "
             f"{expected}."
         )
-
-    def constant(self, values: Array) -> str:
-        """A constant of the graph; returns its name."""
-        name = f"constant{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(values, name))
-        return name
-
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """A node; returns the name of its output."""
-        output = f"{operator}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
-        return output
 
     def convolution(self, name: str, inputs: str, in_channels: int, out_channels: int) -> str:
         """A 3x3 convolution that keeps the size of its input."""
@@ -74,11 +54,10 @@ class _Graph:
         bias = self.constant(self.weights(f"{name}.bias", out_channels))
         return self.add("Conv", inputs, weight, bias, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 
-    def linear(self, name: str, inputs: str, in_features: int, out_features: int) -> str:
-        """A fully connected layer."""
-        weight = self.constant(self.weights(f"{name}.weight", out_features, in_features))
-        bias = self.constant(self.weights(f"{name}.bias", out_features))
-        return self.add("Gemm", inputs, weight, bias, transB=1)
+    def layer(self, name: str, inputs: str, in_features: int, out_features: int) -> str:
+        """A fully connected layer of the checkpoint."""
+        weight = self.weights(f"{name}.weight", out_features, in_features)
+        return self.linear(inputs, weight, self.weights(f"{name}.bias", out_features))
 
 
 def _backbone(graph: _Graph, images: str, channels: int) -> list[str]:
@@ -100,12 +79,12 @@ def _backbone(graph: _Graph, images: str, channels: int) -> list[str]:
 def _impala(graph: _Graph, maps: list[str], height: int, width: int) -> str:
     flat = graph.add("Flatten", graph.add("Relu", maps[-1]))
     inputs = WIDTHS[-1] * map_sizes(height)[-1] * map_sizes(width)[-1]
-    return graph.linear("encoder.projection", flat, inputs, FEATURES)
+    return graph.layer("encoder.projection", flat, inputs, FEATURES)
 
 
 def _impoola(graph: _Graph, maps: list[str], height: int, width: int) -> str:
     pooled = graph.add("Flatten", graph.add("GlobalAveragePool", graph.add("Relu", maps[-1])))
-    return graph.linear("encoder.projection", pooled, WIDTHS[-1], FEATURES)
+    return graph.layer("encoder.projection", pooled, WIDTHS[-1], FEATURES)
 
 
 def _fpn(graph: _Graph, maps: list[str], height: int, width: int) -> str:
@@ -135,7 +114,7 @@ def _fpn(graph: _Graph, maps: list[str], height: int, width: int) -> str:
         means = graph.add("Conv", *inputs, kernel_shape=[3, 3], strides=[_TAPS, _TAPS])
         pooled[level] = graph.add("Flatten", means)
     joined = graph.add("Relu", graph.add("Concat", *pooled, axis=1))
-    return graph.linear("encoder.projection", joined, len(maps) * FUSED * POOLED**2, FEATURES)
+    return graph.layer("encoder.projection", joined, len(maps) * FUSED * POOLED**2, FEATURES)
 
 
 def _window_sums(size: int) -> npt.NDArray[np.float32]:
@@ -176,23 +155,15 @@ def agent_graph(arrays: Mapping[str, Array], header: Mapping[str, Any], *, path:
     encoder, n_actions = str(header["encoder"]), int(header["n_actions"])
     height, width, channels = header["observation_shape"]
     graph = _Graph(arrays, path=path, encoder=encoder)
-    planes = graph.add("Transpose", "observations", perm=[0, 3, 1, 2])
+    planes = graph.add("Transpose", OBSERVATIONS, perm=[0, 3, 1, 2])
     numbers = graph.add("Cast", planes, to=TensorProto.FLOAT)
     if header.get("blind"):
         numbers = graph.add("Mul", numbers, graph.constant(np.array(0, dtype=np.float32)))
     images = graph.add("Div", numbers, graph.constant(np.array(255, dtype=np.float32)))
     maps = _backbone(graph, images, channels)
     features = graph.add("Relu", _HEADS[encoder](graph, maps, height, width))
-    logits = graph.linear("policy", features, FEATURES, n_actions)
+    logits = graph.layer("policy", features, FEATURES, n_actions)
     graph.weights("value.weight", 1, FEATURES), graph.weights("value.bias", 1)
-    graph.refuse_the_rest()
-    observations = helper.make_tensor_value_info(
-        "observations", TensorProto.UINT8, ["n", height, width, channels]
-    )
-    output = helper.make_tensor_value_info(logits, TensorProto.FLOAT, ["n", n_actions])
-    content = helper.make_graph(graph.nodes, encoder, [observations], [output], graph.constants)
-    model = helper.make_model(
-        content, opset_imports=[helper.make_opsetid("", OPERATOR_SET)], ir_version=FILE_VERSION
-    )
-    written: bytes = model.SerializeToString()
-    return written
+    for name, left in sorted(graph.arrays.items()):
+        graph.refuse(name, left.shape, None)
+    return graph.written([logits], shape=(height, width, channels), kind=TensorProto.UINT8)

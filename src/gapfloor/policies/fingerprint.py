@@ -18,8 +18,8 @@ import importlib.metadata
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from gapfloor.actions.spaces import Actions
 from gapfloor.engines.engine import Engine, map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
@@ -39,26 +39,23 @@ def fingerprint(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -
 
     `engine` must be fresh, so that the observations are always the same.
     """
-    refuse_hidden_state(policy, name=name, engine=engine)
-    own = own_fingerprint(policy)
-    if own:
+    observations, _, first = engine.observe()
+    # Policies that cannot keep a state say so, and are not asked.
+    if not isinstance(policy, StatefulPolicy) and getattr(policy, "keeps_no_state", False) is not True:
+        _refuse_hidden_state(policy, observations, first, name=name, engine=engine)
+    if own := own_fingerprint(policy):
         return own
     reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, space=engine.action_space)
     rng = np.random.Generator(np.random.Philox(key=0))
-    digest = hashlib.sha256()
-    observations, _, first = engine.observe()
+    digest, space, n = hashlib.sha256(), engine.action_space, engine.n_slots
     for _ in range(FINGERPRINT_STEPS):
         digest.update(reader.read(observations, first).tobytes())
-        observations, _, first = engine.step(_random_actions(engine, rng))
+        if engine.masks is None:
+            actions = space.random(rng, n)
+        else:
+            actions = space.uniform(rng.random((n, space.width) if space.width else n), engine.masks)
+        observations, _, first = engine.step(actions)
     return digest.hexdigest()
-
-
-def _random_actions(engine: Engine, rng: np.random.Generator) -> Actions:
-    if engine.masks is None:
-        return engine.action_space.random(rng, engine.n_slots)
-    width = engine.action_space.width
-    numbers = rng.random((engine.n_slots, width) if width else engine.n_slots)
-    return engine.action_space.uniform(numbers, engine.masks)
 
 
 def backend_of(policy: Any) -> tuple[str, str, str]:
@@ -85,15 +82,11 @@ def instruction_set() -> str:
 _TOLERANCE = 1e-3
 
 
-def refuse_hidden_state(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> None:
-    """Refuse a policy without a declared state whose logits depend on more than the observations.
-
-    Policies that cannot keep a state say so with `keeps_no_state = True` and are not asked.
-    """
-    if isinstance(policy, StatefulPolicy) or getattr(policy, "keeps_no_state", False) is True:
-        return
+def _refuse_hidden_state(
+    policy: Policy, observations: Any, first: npt.NDArray[np.bool_], *, name: str, engine: Engine
+) -> None:
+    """Refuse a policy without a declared state whose logits depend on more than the observations."""
     reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, space=engine.action_space)
-    observations, _, first = engine.observe()
     before, again = reader.read(observations, first), reader.read(observations, first)
     if not np.array_equal(before, again):
         raise PolicyError(

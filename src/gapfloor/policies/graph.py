@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import ActionSpace
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.network_form import NetworkForm, Readout
+from gapfloor.policies.formats.network import NetworkForm, Readout
 from gapfloor.policies.notes import first_line
 
 #: ONNX Runtime's names of input types.
@@ -35,6 +36,8 @@ class GraphPolicy:
 
     backend = "onnxruntime"
     is_function_of_content = True
+    acts_in: ActionSpace | None = None
+    """The action space that it was trained in, where its file says so."""
 
     def __init__(
         self,
@@ -103,32 +106,36 @@ class GraphPolicy:
     def _fit(self, declared: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
         if declared.name not in arrays:
             raise PolicyError(
-                f"{self.name} reads an input {declared.name}, but the observations are {', '.join(sorted(arrays))}."
+                f"{self.name} reads an input {declared.name}, but the observations are {', '.join(sorted(arrays))}: "
+                "add ,key=NAME to choose one."
             )
         kind, array = TYPES[declared.type], arrays[declared.name]
-        if self.keeps_no_state and (array.dtype != kind or not _matches(declared.shape, array)):
+        if (
+            self.keeps_no_state
+            and kind is np.uint8
+            and (array.dtype != kind or not _matches(declared.shape, array))
+        ):
             raise PolicyError(
                 f"{self.name} reads {np.dtype(kind)} observations of shape {tuple(declared.shape[1:])}, not "
                 f"{array.dtype} of {array.shape[1:]}: evaluate it in the game that it was trained on."
             )
         array = array.astype(kind, copy=False)
         if not _matches(declared.shape, array) and array.ndim == 4:
-            turned = np.ascontiguousarray(array.transpose(0, 3, 1, 2))
-            array = turned if _matches(declared.shape, turned) else array
+            array = np.ascontiguousarray(array.transpose(0, 3, 1, 2))
         if not _matches(declared.shape, array):
             raise PolicyError(
-                f"{self.name} reads {declared.name} of shape {list(declared.shape)}, not {list(array.shape)}."
+                f"{self.name} reads {declared.name} of shape {list(declared.shape)}, not "
+                f"{list(arrays[declared.name].shape)}: was it trained behind a wrapper, e.g. framestack=4?"
             )
         return array
 
 
 def _matches(declared: Any, array: npt.NDArray[Any]) -> bool:
-    if len(declared) != array.ndim:
-        return False
-    fixed = [(want, seen) for want, seen in zip(declared, array.shape, strict=True) if isinstance(want, int)]
-    if declared and declared[0] == 1:  # rows are given one by one
-        fixed = fixed[1:]
-    return all(want == seen for want, seen in fixed)
+    """Whether an array has the dimensions that a graph declares; rows are given one by one where it reads one row."""
+    wanted = [None if place == 0 and size == 1 else size for place, size in enumerate(declared)]
+    return len(wanted) == array.ndim and all(
+        size == seen for size, seen in zip(wanted, array.shape, strict=True) if isinstance(size, int)
+    )
 
 
 def open_session(graph: bytes, *, provider: str = "CPUExecutionProvider", limits_memory: bool = False) -> Any:

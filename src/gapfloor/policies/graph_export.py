@@ -26,17 +26,15 @@ import gapfloor
 from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError
 from gapfloor.policies.graph import GraphPolicy
+from gapfloor.policies.graph_writer import OPERATOR_SET
 from gapfloor.policies.notes import first_line, note_once
 
 if TYPE_CHECKING:
-    from gapfloor.policies.formats.torch_policy import TorchPolicy
+    from gapfloor.policies.formats.network import TorchPolicy
 
 #: The largest difference between a graph's outputs and torch's, relative to the largest output (or 1): 15 networks were
 #: within 1.3e-5.
 TOLERANCE = 1e-4
-
-#: The operator set of the graphs: old enough for every ONNX Runtime that gapfloor accepts.
-OPERATOR_SET = 17
 
 #: Ways in which a number in a tensor becomes Python's own, so that code can decide by it.
 _DECISIONS = frozenset(
@@ -60,14 +58,13 @@ def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | None:
             readout=policy.readout,
         )
         worst = max(_difference(graph.outputs(given), outputs) for given, outputs in expected)
+        if worst <= TOLERANCE:
+            return graph
+        reason = f"it computes other numbers there, by up to {worst:.2g}"
     except PolicyError as error:
         reason = str(error)
     except Exception as error:  # torch's exporter raises many kinds for what it does not know
         reason = f"{type(error).__name__}: {first_line(error, most=160)}"
-    else:
-        if worst <= TOLERANCE:
-            return graph
-        reason = f"it computes other numbers there, by up to {worst:.2g}"
     note_once(f"{policy.name} cannot run in ONNX Runtime, so torch computes its logits ({reason}).")
     return None
 
@@ -111,7 +108,7 @@ def _trace(policy: TorchPolicy, observations: Any) -> bytes:
         def forward(self, *tensors: Any) -> Any:
             given = dict(zip(named, tensors, strict=True))
             inputs = given if isinstance(observations, Mapping) else tensors[0]
-            return tuple(policy.compute(policy.read(inputs)))
+            return tuple(policy.compute(policy.read(inputs))[0])
 
     file: Any = io.BytesIO()
     tensors = tuple(torch.from_numpy(np.array(each)) for each in named.values())

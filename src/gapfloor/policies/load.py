@@ -12,21 +12,22 @@ import importlib
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from gapfloor.disk_errors import shortened
 from gapfloor.errors import PolicyError
+from gapfloor.input_files import check_input_file
 from gapfloor.policies.formats.spec import (
     ACTING,
     CHECKPOINT,
     FACTORY,
     FORMATS,
     HUB,
-    NO_TORCHSCRIPT,
     RANDOM_WEIGHTS,
     UNKNOWN,
     PolicySpec,
-    split_options,
-)
+    meaning_of,
+)  # fmt: skip
 from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import (
     clean_arguments,
@@ -36,7 +37,6 @@ from gapfloor.users_code import (
     required_parameters,
 )
 
-_CHECKPOINT_ENDINGS = (".safetensors", ".weights")
 _NOTHING = PolicySpec(UNKNOWN, Path())
 
 
@@ -121,38 +121,20 @@ class PolicySource:
 
             return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if kind == ACTING:
-            return _acting_policy(str(self.spec.path), self.device)  # type: ignore[no-any-return]
+            from gapfloor.policies.acting import ActingPolicy, acting_policy
+
+            # A function that acts, or one that makes what acts.
+            name = str(self.spec.path)
+            found = named_callable(name, what="policy", error=PolicyError, kind="factory ")
+            if required_parameters(found)[:1] not in ([], ["device"]):
+                return cast(Policy, acting_policy(found, name=name))
+            make = functools.partial(_call_factory, name, self.device)
+            return cast(Policy, ActingPolicy(make, name=name))
         if kind == FACTORY:
             return as_policy(_call_factory(self.name, self.device), device=self.device)
         if kind == UNKNOWN:
-            from gapfloor.policies.formats.recognise import recognised
-
-            return _load_file(recognised(self.spec), self.device, self.backend)
+            return _load_file(self.spec.recognised(), self.device, self.backend)
         return _load_file(self.spec, self.device, self.backend)
-
-
-def meaning_of(name: str | Path) -> PolicySpec:
-    """What a policy's name means; a path, or a text that is the name of a file, is never read as anything else.
-
-    >>> meaning_of("random-weights:impala:3").kind, meaning_of("my_agents:make").kind
-    ('random-weights', 'factory')
-    """
-    text = str(name)
-    path, options = text, dict[str, str]()
-    if not isinstance(name, Path) and not os.path.lexists(text):
-        path, options = split_options(text)
-        prefix, colon, rest = path.partition(":")
-        if colon and prefix == "torchscript":
-            raise PolicyError(NO_TORCHSCRIPT)
-        if colon and prefix in (RANDOM_WEIGHTS, ACTING):
-            return PolicySpec(prefix, Path(rest if prefix == ACTING else text))
-        if colon and PolicySpec.matches(text):
-            return PolicySpec.parse(text)
-        if colon and not text.endswith(_CHECKPOINT_ENDINGS):
-            return PolicySpec(FACTORY, Path(text))
-    if text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text):
-        return PolicySpec(CHECKPOINT, Path(text))
-    return PolicySpec(UNKNOWN, Path(path), options)
 
 
 def checkpoint_path(name: str | Path) -> Path:
@@ -162,35 +144,21 @@ def checkpoint_path(name: str | Path) -> Path:
         path = path / "checkpoint.safetensors"
     if not os.path.isfile(path):
         raise PolicyError(
-            f"There is no checkpoint at {_shortened(str(path))}: give the path of a .safetensors file that exists."
+            f"There is no checkpoint at {shortened(str(path))}: give the path of a .safetensors file that exists."
         )
     return path
-
-
-def _shortened(text: str, most: int = 200) -> str:
-    return repr(text[:most] + "...") if len(text) > most or "\0" in text else text
 
 
 def _load_file(spec: PolicySpec, device: str, backend: str | None) -> Policy | StatefulPolicy:
     """The policy of another library's file, after what was before the network during training."""
     from gapfloor.policies.formats.preprocessing import prepare
 
-    spec.file()
+    check_input_file(spec.path, error=PolicyError)
     # Imported here because each loader needs a library of its own.
     module, _, function = FORMATS[spec.kind].loader.partition(":")
     load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
     options = {"backend": backend} if spec.kind == "sb3" else {}
     return prepare(load(spec, device=device, **options), spec)
-
-
-def _acting_policy(name: str, device: str) -> Any:
-    """The policy that `acting:package.module:name` means: a function that acts, or one that makes what acts."""
-    from gapfloor.policies.acting import ActingPolicy, acting_policy
-
-    found = named_callable(name, what="policy", error=PolicyError, kind="factory ")
-    if required_parameters(found)[:1] not in ([], ["device"]):
-        return acting_policy(found, name=name)
-    return ActingPolicy(functools.partial(_call_factory, name, device), name=name)
 
 
 def _call_factory(name: str, device: str) -> Any:

@@ -1,7 +1,8 @@
 """What a policy is: logits for observations, with or without a state of its own.
 
-A policy never chooses the action; a rule does. A logit of minus infinity masks its action. `as_policy` makes a policy
-of anything callable, and of the objects of other libraries that `in_memory` knows.
+A policy never chooses the action; a rule does. A logit of minus infinity masks its action. Where actions are rows of
+numbers, a policy returns a distribution (`gapfloor.actions.distributions`), or an array with one column per dimension:
+the action itself. `as_policy` makes a policy of anything callable, and of objects of Stable-Baselines3 and torch.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import ActionSpace, Discrete
+from gapfloor.actions.spaces import ActionSpace, Discrete, split
 from gapfloor.errors import PolicyError
+from gapfloor.policies.acting import METHODS, ActingPolicy, acting_policy
 from gapfloor.policies.notes import note_once
 from gapfloor.users_code import in_users_words
 
@@ -44,11 +46,14 @@ class StatefulPolicy(Protocol):
 class CallablePolicy:
     """A function from observations to logits."""
 
-    function: Callable[[npt.NDArray[Any]], Any]
+    logits: Callable[[npt.NDArray[Any]], Any]
 
-    def logits(self, observations: npt.NDArray[Any]) -> Any:
-        """What the function returns."""
-        return self.function(observations)
+
+#: What modules of torch, and models and networks of Stable-Baselines3, are derived from.
+_OF_SB3 = {
+    ("stable_baselines3.common.base_class", "BaseAlgorithm"), ("stable_baselines3.common.policies", "BasePolicy"),
+}  # fmt: skip
+_OF_TORCH = ("torch.nn.modules.module", "Module")
 
 
 def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
@@ -56,15 +61,19 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     # By the class: a torch module may have a layer that is called logits.
     if callable(getattr(type(policy), "logits", None)) or "logits" in getattr(policy, "__dict__", {}):
         return cast(Policy, policy)
-    from gapfloor.policies.acting import ActingPolicy, acting_policy, can_act
-    from gapfloor.policies.in_memory import policy_in_memory
+    # By name: a library that the user has not imported is not imported here.
+    classes = {(cls.__module__, cls.__name__) for cls in type(policy).__mro__}
+    if classes & _OF_SB3:
+        from gapfloor.policies.formats.sb3 import policy_of_model
 
-    known = policy_in_memory(policy, device=device)
-    if known is not None:
-        return known
+        return policy_of_model(policy, device=device)
+    if _OF_TORCH in classes:
+        from gapfloor.policies.formats.module import policy_in_memory
+
+        return policy_in_memory(policy, device=device)
     if isinstance(policy, ActingPolicy):
         return cast(Policy, policy)
-    if can_act(policy):
+    if any(callable(getattr(policy, name, None)) for name in METHODS):
         return cast(Policy, acting_policy(policy, name=type(policy).__name__))
     if callable(policy):
         return CallablePolicy(policy)
@@ -109,14 +118,18 @@ class LogitsReader:
 
     def read(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Logits:
         """Logits of the whole batch, as float32; where actions are rows, all parameters of `distribution`."""
-        logits: Logits
+        policy: Any = self._policy
         try:
-            raw = self._ask(observations, first)
-            if isinstance(self._space, Discrete):
-                logits = as_logits(self._numbered(raw, self._space))
-                self._check(logits)
+            if self._stateful:
+                raw, self._state = policy.logits(observations, self._state, first)
             else:
-                logits = self._read_distribution(raw)
+                raw = policy.logits(observations)
+            if not isinstance(self._space, Discrete):
+                return self._read_distribution(raw)
+            # Most policies return one array, which needs no look.
+            is_plain = isinstance(raw, np.ndarray) and not self._space.factors
+            logits = as_logits(raw if is_plain else _joint_logits(raw, self._space, name=self._name))
+            self._check(logits)
         except (PolicyError, MemoryError):
             raise
         except Exception as error:
@@ -132,31 +145,34 @@ class LogitsReader:
         self._calls += 1
         return logits
 
-    def _numbered(self, raw: Any, space: Discrete) -> Any:
-        """The logits of numbered actions; most policies return them as one array, which needs no look."""
-        if isinstance(raw, np.ndarray) and not space.factors:
-            return raw
-        from gapfloor.policies.outputs import joint_logits
+    def _read_distribution(self, raw: Any) -> Logits:
+        """All parameters of the distribution over a box that a policy returned."""
+        from gapfloor.actions.distributions import ActionDistribution, Deterministic, as_floats
 
-        return joint_logits(raw, space, name=self._name)
-
-    def _read_distribution(self, raw: Any) -> Any:
-        from gapfloor.policies.outputs import distribution_of
-
-        self.distribution = distribution_of(raw, self._space, name=self._name)
-        parameters = self.distribution.parameters
-        if len(parameters) != self._shape[0]:
-            raise PolicyError(
-                f"The policy {self._name} returned {len(parameters)} rows for {self._shape[0]} observations: return "
-                "one row per observation."
+        space, n_slots = self._space, self._shape[0]
+        found = raw
+        if not isinstance(raw, ActionDistribution):
+            values = as_floats(raw)
+            if values.ndim != 2 or values.shape[1] != space.width:
+                raise PolicyError(
+                    f"The policy {self._name} returned an array of shape {values.shape} for {space}: return a "
+                    "distribution, e.g. gapfloor.actions.distributions.Gaussian(mean, deviation), or one column per "
+                    "dimension for the action itself."
+                )
+            note_once(
+                f"The policy {self._name} returns actions, not a distribution: it is played as they are."
             )
+            found = Deterministic(values)
+        found.check(space, name=self._name)
+        self.distribution = found
+        if len(found.parameters) != n_slots:
+            raise PolicyError(
+                f"The policy {self._name} returned {len(found.parameters)} rows for {n_slots} observations: return one "
+                "row per observation."
+            )
+        self._calls += 1
+        parameters: Logits = found.parameters
         return parameters
-
-    def _ask(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Any:
-        if self._stateful:
-            raw, self._state = self._policy.logits(observations, self._state, first)  # type: ignore[call-arg]
-            return raw
-        return self._policy.logits(observations)  # type: ignore[call-arg]
 
     def _check(self, logits: Logits) -> None:
         if logits.shape != self._shape:
@@ -164,14 +180,15 @@ class LogitsReader:
                 f"The policy {self._name} returned logits of shape {logits.shape} at step {self._calls}: "
                 f"expected {self._shape}, one row per observation and one column per action."
             )
-        if np.isfinite(logits).all():
-            if self._calls == 0 and _look_like_probabilities(logits):
+        finite = np.isfinite(logits)
+        if finite.all():
+            if self._calls == 0 and (logits >= 0).all() and np.allclose(logits.sum(axis=1), 1.0, atol=1e-4):
                 note_once(
                     f"The policy {self._name} returned rows that add up to 1, like probabilities. A policy returns "
                     "logits: return the logarithms of the probabilities, or ignore this note if these are logits."
                 )
             return
-        usable = (np.isfinite(logits) | np.isneginf(logits)).all(axis=1) & np.isfinite(logits).any(axis=1)
+        usable = (finite | np.isneginf(logits)).all(axis=1) & finite.any(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))
             raise PolicyError(
@@ -181,12 +198,21 @@ class LogitsReader:
             )
 
 
+def _joint_logits(raw: Any, space: Discrete, *, name: str) -> Any:
+    """Logits of numbered actions, where a policy gave those of each dimension; anything else is returned as it is."""
+    from gapfloor.actions.distributions import ActionDistribution, Categoricals, as_floats
+
+    if isinstance(raw, Categoricals):
+        return raw.joint(space, name=name)
+    if isinstance(raw, ActionDistribution):
+        raw.check(space, name=name)
+    if space.factors and getattr(raw, "ndim", 0) == 2 and raw.shape[1] == sum(space.factors):
+        return space.joint(split(as_floats(raw), space.factors))
+    return raw
+
+
 def as_logits(raw: Any) -> Logits:
     """What a policy returned, as a float32 array."""
     if hasattr(raw, "detach"):  # a torch tensor, on any device
         raw = raw.detach().float().cpu().numpy()
     return np.asarray(raw, dtype=np.float32)
-
-
-def _look_like_probabilities(logits: Logits) -> bool:
-    return bool((logits >= 0).all() and np.allclose(logits.sum(axis=1), 1.0, atol=1e-4))

@@ -7,6 +7,7 @@ random-weights, blind, upper), are in `gapfloor.play.references`.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -24,10 +25,8 @@ Floats = npt.NDArray[np.float64]
 class Reference(ABC):
     """A policy that does not look at observations; `str(reference)` is its name in records."""
 
-    @property
-    @abstractmethod
-    def is_deterministic(self) -> bool:
-        """Whether an episode depends on its level alone."""
+    is_deterministic = False
+    """Whether an episode depends on its level alone."""
 
     @abstractmethod
     def choose(
@@ -46,8 +45,6 @@ class Reference(ABC):
 @dataclass(frozen=True)
 class Uniform(Reference):
     """Every action equally often: the random floor."""
-
-    is_deterministic = False
 
     def choose(
         self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None
@@ -99,13 +96,15 @@ class Sticky(Reference):
     """Repeats the last action with probability `stay`, else takes a uniform one: random play that moves further."""
 
     stay: float
-    is_deterministic = False
 
     def choose(
         self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None
     ) -> Actions:
         decides = uniforms[:, 0] if space.width else uniforms
-        has_last = _has_last(last, legal)
+        column = last[:, 0] if space.width else last
+        has_last = column >= 0 if column.dtype.kind == "i" else ~np.isnan(column)
+        if legal is not None and not space.width:
+            has_last &= legal[np.arange(len(last)), np.maximum(last, 0)]
         stays = (decides < self.stay) & has_last
         # Above `stay` the number is itself uniform on [stay, 1): one draw is enough for both decisions.
         rescaled = np.where(has_last, (decides - self.stay) / (1 - self.stay), decides)
@@ -123,23 +122,12 @@ class Sticky(Reference):
 _BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
-def _has_last(last: Actions, legal: Masks | None) -> npt.NDArray[np.bool_]:
-    """Where there is a last action that may be taken again."""
-    column = last if last.ndim == 1 else last[:, 0]
-    known: npt.NDArray[np.bool_] = column >= 0 if column.dtype.kind == "i" else ~np.isnan(column)
-    if legal is None or last.ndim > 1:
-        return known
-    again: npt.NDArray[np.bool_] = known & legal[np.arange(len(last)), np.maximum(last, 0)]
-    return again
-
-
 #: Every form that `--reference` takes; A is an action's number, P a probability. Those after the first four are played
 #: by `gapfloor.play.references`.
 REFERENCE_FORMS = (
     "uniform", "zero", "constant:A", "sticky:P", "best-constant", "random-weights:ENCODER:COUNT", "blind:RUN",
     "upper:POLICY",
 )  # fmt: skip
-
 
 _ACTION = re.compile(r"-?[0-9.]+(e-?[0-9]+)?(/-?[0-9.]+(e-?[0-9]+)?)*")
 
@@ -163,15 +151,8 @@ def parse_reference(text: str) -> Reference:
             )
         return Constant(str(int(argument)) if argument.isdecimal() else argument)
     if name == "sticky":
-        return Sticky(_probability(text, argument))
-    raise unknown_name("reference", text, REFERENCE_FORMS)
-
-
-def _probability(text: str, argument: str) -> float:
-    try:
-        value = float(argument)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < 1:
+        with contextlib.suppress(ValueError):
+            if 0 < float(argument) < 1:
+                return Sticky(float(argument))
         raise UsageError(f"The reference '{text}' needs a probability between 0 and 1, e.g. sticky:0.9.")
-    return value
+    raise unknown_name("reference", text, REFERENCE_FORMS)

@@ -28,7 +28,9 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file, then rename it to `path`; a device or pipe is refused, never replaced."""
     path = Path(path)
     check_file(path)
-    partial = _partial_path(path)
+    writer = f"{this_place()}-{os.getpid()}-{secrets.token_hex(4)}"
+    # The name is only for people; a long one must not exceed what a file system allows.
+    partial = path.parent / f"{PARTIAL}{writer}-{path.name[:120]}"
     with explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -37,7 +39,13 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
             with open(partial, "rb+") as handle:
                 os.fsync(handle.fileno())
             os.replace(partial, path)
-            _flush_folder(path.parent)
+            # A rename must last through a power failure, where the file system allows a folder to be flushed.
+            with contextlib.suppress(OSError):
+                folder = os.open(path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
         except BaseException:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -100,12 +108,6 @@ def remove_leftovers(folder: Path, *, below: bool = True) -> None:
                 partial.unlink()
 
 
-def _partial_path(path: Path) -> Path:
-    writer = f"{this_place()}-{os.getpid()}-{secrets.token_hex(4)}"
-    # The name is only for people; a long one must not exceed what a file system allows.
-    return path.parent / f"{PARTIAL}{writer}-{path.name[:120]}"
-
-
 def _is_abandoned(partial: Path) -> bool:
     place, _, rest = partial.name[len(PARTIAL) :].partition("-")
     process = rest.partition("-")[0]
@@ -113,13 +115,3 @@ def _is_abandoned(partial: Path) -> bool:
     if running is None:
         return time.time() - partial.stat().st_mtime > ABANDONED_SECONDS
     return not running
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make a rename last through a power failure, where the file system allows a folder to be flushed."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -69,11 +69,11 @@ def write_dataset(store: str | Path | Store, out: str | Path, *, plan: str | Pat
         "written_at": [times.get(cell.path.stem, "") for cell in cells],
         "manifest": [cell.path.with_suffix(".json").read_text(encoding="utf-8") for cell in cells],
     }
-    for name, table in (
-        (EPISODE_FILE, episode_table(cells)),
-        (CELL_FILE, pa.table(rows, schema=_CELLS)),
-    ):
-        write_atomically(target / name, functools.partial(_write, table))
+    tables = {EPISODE_FILE: episode_table(cells), CELL_FILE: pa.table(rows, schema=_CELLS)}
+    for name, table in tables.items():
+        # Sorted labels repeat for hundreds of rows, so that they take almost no space.
+        settings = {"compression": "zstd", "compression_level": 15, "write_page_checksum": True}
+        write_atomically(target / name, functools.partial(pq.write_table, table, **settings))
     for pattern in _AROUND:
         for path in sorted(opened.root.glob(pattern)):
             copy = target / path.relative_to(opened.root)
@@ -88,11 +88,6 @@ def _copy_plan(plan: Path, target: Path) -> None:
     for suffix in (".toml", ".lock", ".lock-history"):
         if plan.with_suffix(suffix).is_file():
             shutil.copyfile(plan.with_suffix(suffix), (target / PLAN_FILE).with_suffix(suffix))
-
-
-def _write(table: pa.Table, path: Path) -> None:
-    # Sorted labels repeat for hundreds of rows, so that they take almost no space.
-    pq.write_table(table, path, compression="zstd", compression_level=15, write_page_checksum=True)
 
 
 def store_of(folder: Path) -> Path:
@@ -152,7 +147,9 @@ def _unpack(cells: Sequence[dict[str, object]], episodes: pa.Table, store: Store
         manifest = parse_manifest_bytes(str(row["manifest"]).encode())
         part = episodes.slice(first, count).combine_chunks()
         first += count
-        _refuse_other_labels(part, manifest.labels, name)
+        for label, value in manifest.labels.items():
+            if set(part[label].unique().to_pylist()) != {value}:
+                raise ValueError(f"the episodes of {name} do not belong to its manifest")
         # Another version of the Parquet library writes the same rows as other bytes.
         data = episode_bytes(part)
         digest = hashlib.sha256(data).hexdigest()
@@ -164,9 +161,3 @@ def _unpack(cells: Sequence[dict[str, object]], episodes: pa.Table, store: Store
             note_cell_time(store.root, name, now=datetime.fromisoformat(str(row["written_at"])))
     if first != episodes.num_rows:
         raise ValueError(f"{episodes.num_rows} episodes, where its cells have {first}")
-
-
-def _refuse_other_labels(part: pa.Table, labels: dict[str, object], name: str) -> None:
-    for label, value in labels.items():
-        if set(part[label].unique().to_pylist()) != {value}:
-            raise ValueError(f"the episodes of {name} do not belong to its manifest")

@@ -73,7 +73,8 @@ def is_well_formed(manifest: Manifest) -> bool:
     if set(labels) != set(LABELS) or not isinstance(content.get("policy"), str):
         return False
     for name, value in labels.items():
-        is_right = _is_whole(value) if name in ("seed", "draw") else is_writable_text(value)
+        is_number = isinstance(value, int) and _is_plain(value)
+        is_right = is_number if name in ("seed", "draw") else is_writable_text(value)
         if not (is_right or (name == "seed" and value is None)):
             return False
     plain = {name: value for name, value in content.items() if name not in ("options", "classes")}
@@ -87,16 +88,14 @@ def _is_recorded(value: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, float) or _is_whole(value) or is_writable_text(value)
+    if isinstance(value, int):
+        return abs(value) < 2**63
+    return value is None or isinstance(value, float) or is_writable_text(value)
 
 
 def is_writable_text(value: Any) -> bool:
     """Whether a value is text that can be written: JSON and paths can hold halves of characters (surrogates)."""
     return isinstance(value, str) and (value.isascii() or _SURROGATE.search(value) is None)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and abs(value) < 2**63
 
 
 def content_key(content: Any) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 #: One row per episode: column -> its type and meaning.
 EPISODE_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
@@ -84,3 +87,12 @@ def rows_to_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     """A table of `schema`; what a row lacks is null."""
     columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def read_run_log(path: Path, columns: Mapping[str, pa.DataType]) -> pa.Table:
+    """These columns of a run's training log, as these types: a log can come with somebody else's store.
+
+    An ArrowException or OSError says that they are not there or are others.
+    """
+    table = pq.read_table(path, columns=list(columns), partitioning=None).select(list(columns))
+    return table.cast(pa.schema(list(columns.items())))

@@ -156,7 +156,11 @@ class Store:
         for path in paths:
             try:
                 episodes, manifest = path.with_suffix(".parquet"), parse_manifest(path)
-                if _file_sha256(episodes) != manifest.episodes_sha256:
+                try:
+                    data = episodes.read_bytes() if episodes.is_file() else b""
+                except OSError:
+                    data = b""
+                if hashlib.sha256(data).hexdigest() != manifest.episodes_sha256:
                     raise ManifestError(
                         "the episode file is missing or is not what was hashed when it was written"
                     )
@@ -349,10 +353,3 @@ def _design(cell: StoredCell) -> tuple[tuple[str, Any], ...]:
         "options": json.dumps(cell.manifest.content.get("options", {}), sort_keys=True),
     }
     return tuple((part, content[part]) for part in DESIGN_PARTS if part in content)
-
-
-def _file_sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-    except OSError:
-        return ""

@@ -8,6 +8,7 @@ settings is not made again.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.schedule import check_draw
 from gapfloor.machine import one_blas_thread
-from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
+from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
 from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.policies.load import checkpoint_path
 from gapfloor.records.atomic import write_text_atomically
@@ -91,7 +92,7 @@ class CkaMeasurement(ReadableResult):
     row_names = ("records",)
 
     records: tuple[dict[str, Any], ...]
-    """One per checkpoint, with the fields of `gapfloor.report.cka_input`."""
+    """One per checkpoint, with the fields of `gapfloor.report.cka`."""
     written: tuple[Path, ...] = ()
     """The files of the store that hold them."""
 
@@ -130,8 +131,19 @@ def measure_cka(
     tell: Callable[[str], None],
 ) -> CkaMeasurement:
     """CKA of each checkpoint (a file, or the folder of a run) with its controls; see `gapfloor.api.cka`."""
+    if not checkpoints:
+        raise UsageError("No checkpoint is named: give .safetensors files or runs' folders.")
+    policies: list[CheckpointPolicy] = []
     wanted = []
-    for name, policy in zip(checkpoints, _load(checkpoints), strict=True):
+    for name in checkpoints:
+        policy = load_network(checkpoint_path(str(name)), backend="torch")
+        if any(other.fingerprint == policy.fingerprint for other in policies):
+            raise UsageError(f"{name} has the same content as a checkpoint named before: name each run once.")
+        if any(other.name == policy.name for other in policies):
+            raise PolicyError(
+                f"Two different checkpoints are both {policy.name}: name one of them, or measure them into two stores."
+            )
+        policies.append(policy)
         header = policy.header
         spec = make_spec(game_of_file(header["game"], file=name), mode=header["mode"])
         levels = train or LevelSet.parse(header["levels"])
@@ -140,23 +152,6 @@ def measure_cka(
         wanted.append((policy, spec, levels, path))
     records = tuple(_record(*each, settings, tell) for each in wanted)
     return CkaMeasurement(records, tuple(path for *_, path in wanted if path is not None))
-
-
-def _load(checkpoints: Sequence[str | Path]) -> list[CheckpointPolicy]:
-    """Every checkpoint, each with a name and contents of its own."""
-    if not checkpoints:
-        raise UsageError("No checkpoint is named: give .safetensors files or runs' folders.")
-    policies: list[CheckpointPolicy] = []
-    for each in checkpoints:
-        policy = load_checkpoint_policy(checkpoint_path(str(each)), device="cpu")
-        if any(other.fingerprint == policy.fingerprint for other in policies):
-            raise UsageError(f"{each} has the same content as a checkpoint named before: name each run once.")
-        if any(other.name == policy.name for other in policies):
-            raise PolicyError(
-                f"Two different checkpoints are both {policy.name}: name one of them, or measure them into two stores."
-            )
-        policies.append(policy)
-    return policies
 
 
 def _record(
@@ -176,9 +171,11 @@ def _record(
     }  # fmt: skip
     content = [FORMAT, _METHOD, settings.to_dict(), instruction_set(), spec.version, [facts]]
     key = hashlib.sha256(canonical_json(content).encode()).hexdigest()
-    held = _read(path) if path is not None else None
-    if held is not None and held.get("key") == key:
-        return dict(held["records"][0])
+    if path is not None:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            held = json.loads(path.read_text(encoding="utf-8"))
+            if held.get("key") == key:
+                return dict(held["records"][0])
     record = {**facts, **_measure(policy, spec, train, settings, tell)}
     if path is not None:
         engine = {"engine": spec.engine, "version": spec.version}
@@ -196,7 +193,7 @@ def _measure(
     settings: CkaSettings,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The fields that the report reads (`gapfloor.report.cka_input`), and what is behind them."""
+    """The fields that the report reads (`gapfloor.report.cka`), and what is behind them."""
 
     def collect(geometry: Geometry) -> Sides:
         """Let the checkpoint play both level sets and encode what it saw."""
@@ -246,14 +243,6 @@ def _null_fields(null: PermutationNull) -> dict[str, Any]:
         "as_computed": null.observed, "perm_mean": null.mean, "perm_sd": null.sd, "z": jsonable(null.z),
         "analytic": null.exact_mean,
     }  # fmt: skip
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None
 
 
 def _name(record: dict[str, Any]) -> str:

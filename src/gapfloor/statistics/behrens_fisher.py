@@ -127,7 +127,8 @@ def tail_p(runs: RunsMean, floor: FloorMean, *, sign: int, shift: Floats | float
     by_runs = (se > 0) & (se < floor_sd / 4)
     if by_runs.any():
         t = _quantiles(runs.df)
-        drawn = mean[by_runs, None] - sign * se[by_runs, None] * _widened(t, widening[by_runs, None])
+        wider = np.where(t > 0, t + np.minimum(widening[by_runs, None] * (1 + 2 * t**2), t), t)
+        drawn = mean[by_runs, None] - sign * se[by_runs, None] * wider
         score = (drawn - floor_mean[by_runs, None]) / floor_sd[by_runs, None]
         p[by_runs] = special.stdtr(floor.df, -sign * _gamma_score(score, skewness[by_runs, None])) @ _WEIGHTS
     by_floor = ~by_runs
@@ -209,12 +210,8 @@ def _quantiles(df: float) -> Floats:
     return np.concatenate([lower, [0.0], -lower[::-1]])
 
 
-def _widened(t: Floats, widening: Floats) -> Floats:
-    return np.where(t > 0, t + np.minimum(widening * (1 + 2 * t**2), t), t)
-
-
 def _unwidened(t: Floats, widening: Floats) -> Floats:
-    """The inverse of `_widened`."""
+    """The t that is widened to `t` (at most to 2 t)."""
     room = np.maximum(t - widening, 0.0)
     # The root of 2 w x^2 + x = room, without cancellation where w is small.
     root = 2 * room / (1 + np.sqrt(1 + 8 * widening * room))

@@ -18,6 +18,8 @@ Call = Literal["above", "below", "equivalent", "not distinguishable", "not teste
 Tier = Literal["low", "intermediate", "high"]
 #: Whose test, call or interval.
 Method = Literal["paper", "recommended"]
+#: Which limits of an interval were moved outwards because run values may be skewed.
+Widened = Literal["", "upper", "lower", "both"]
 Pair = tuple[float, float]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -39,6 +41,9 @@ SMALLEST, LARGEST = 1e-50, 1e50
 
 #: Differences smaller than this part of the values are rounding errors of their sums.
 ROUNDING = 1e-9
+
+#: A return above and below the floor.
+CALLS = ("above", "below")
 
 NAN = float("nan")
 NO_PAIR: Pair = (NAN, NAN)

@@ -8,13 +8,39 @@ References:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Ints, Method
+from gapfloor.statistics.estimate import Estimate
+
+
+class FamilyTest(ABC):
+    """A test before any correction."""
+
+    words: ClassVar[tuple[str, str]]
+    """What a value above and below zero is called."""
+    method: ClassVar[Method]
+    not_tested = ""
+    """Why nothing can be tested; empty where it can."""
+    doubt = ""
+    """Why the call that the test would make cannot be made; empty if it can."""
+    p_tost = p_plain = p_runs = NAN
+    """Of further tests, which Holm's procedure corrects too."""
+
+    @abstractmethod
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
+        """What is tested, with its p; a recommended estimate has its interval at 1 - alpha."""
+
+    @staticmethod
+    def in_family(tests: Sequence[Any]) -> Sequence[Any]:
+        """The tests of a family as they depend on each other."""
+        return tests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,30 +66,57 @@ class FamilyCall:
     p_runs_holm: float = NAN
     """Of recommended gaps: Holm over the tests on the played levels."""
     divisor: int = 0
-    """Of recommended calls: Holm's divisor at which this row was rejected, or at which the procedure stopped; 0 if
-    not tested."""
+    """Holm's divisor at which this row was rejected, or at which the procedure stopped; 0 if not tested."""
     alpha: float = ALPHA
 
     @property
-    def is_possible(self) -> bool:
-        """Whether something could be tested, whatever came of it."""
-        return self.call != "not tested" or self.is_withheld
-
-    @property
-    def interval(self) -> Pair:
-        """At 1 - alpha / divisor: it excludes zero exactly when a call says so; NaN if not tested."""
-        found: Pair = self.test.interval(alpha=self.alpha / self.divisor) if self.divisor else NO_PAIR
+    def estimate(self) -> Estimate:
+        """A recommended one has its interval at 1 - alpha / divisor: it excludes zero exactly when a call says so."""
+        found: Estimate = self.test.estimate(alpha=self.alpha / self.divisor if self.divisor else None)
         return found
-
-    @property
-    def confidence(self) -> float:
-        """Confidence of the interval; NaN where nothing was tested."""
-        return 1 - self.alpha / self.divisor if self.divisor else NAN
 
     @property
     def is_equivalent_in_family(self) -> bool:
         """Whether the row is also called equivalent when the equivalence tests are Holm-adjusted."""
         return bool(self.call == "equivalent" and self.p_tost_holm < self.alpha)
+
+
+def call_family(tests: Sequence[FamilyTest], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
+    """The calls of a family, in the order given; a test without a p does not count in it.
+
+    Holm p < alpha: one of the words, or not tested where the shape of the runs forbids the call; else TOST p < alpha
+    (not adjusted): equivalent; else not distinguishable.
+    """
+    tests = tests[0].in_family(tests) if tests else ()
+    found = [test.estimate() for test in tests]
+    p_values = [each.p for each in found]
+    divisors, calls = holm_divisors(p_values, alpha=alpha), []
+    further = {
+        f"{name}_holm": [getattr(test, name) for test in tests] for name in ("p_tost", "p_plain", "p_runs")
+    }
+    adjusted = {name: holm(values) for name, values in {"p_holm": p_values, **further}.items()}
+    for at, (test, one, divisor) in enumerate(zip(tests, found, divisors.tolist(), strict=True)):
+        # The unadjusted p is compared, so that rounding cannot part call and interval.
+        call, reason = word_of(one.p, one.value, test.words, alpha=alpha / max(divisor, 1)), ""
+        if is_made := call in test.words:
+            reason = test.doubt
+        elif call == "not tested":
+            reason = test.not_tested
+        elif test.p_tost < alpha:
+            call = "equivalent"
+        if is_withheld := is_made and bool(reason):
+            call, divisor = "not tested", 0
+        p_holm = {
+            name: float(values[at]) if divisor and not math.isnan(values[at]) else NAN
+            for name, values in adjusted.items()
+        }
+        calls.append(
+            FamilyCall(
+                test=test, call=call, divisor=divisor, family_size=int(np.count_nonzero(divisors)), alpha=alpha,
+                not_tested=reason, is_withheld=is_withheld, **p_holm,
+            )
+        )  # fmt: skip
+    return tuple(calls)
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:

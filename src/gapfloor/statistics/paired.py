@@ -5,15 +5,11 @@ Welch over runs, pooled over draws and one draw at a time.
 
 References:
     Student (1908). The probable error of a mean. Biometrika, 6(1), 1-25.
-    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
-    involved. Biometrika, 34(1-2), 28-35.
-    Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,22 +23,13 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     ROUNDING,
-    Floats,
     Method,
-    Pair,
     do_not_differ,
     finite_sample,
     sem,
 )
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.welch import (
-    Moments,
-    moments,
-    t_interval,
-    t_statistic,
-    two_sided_p,
-    welch_of_moments,
-)
+from gapfloor.statistics.welch import moments, t_interval, t_statistic, two_sided_p, welch_of_moments
 
 
 def paired_difference(
@@ -76,60 +63,41 @@ def paired_difference(
     )  # fmt: skip
 
 
-class AgentSample(NamedTuple):
-    """The runs of an agent with what every comparison needs of them."""
-
-    runs: Floats
-    """In ascending order."""
-    moments: Moments
-
-
-def agent_sample(values: npt.ArrayLike, name: str) -> AgentSample:
-    """The sample of an agent with these run values; `name` is the argument that an error names."""
-    runs = finite_sample(values, name)
-    return AgentSample(runs, moments(runs))
-
-
 def difference_of_agents(
-    a: AgentSample,
-    b: AgentSample,
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
     *,
     rng: np.random.Generator,
     method: Method = "paper",
-    confidence: float,
-    n_resamples: int,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
 ) -> Estimate:
-    """A - b over runs: Welch's test with a percentile interval resampling both agents, or Behrens and Fisher's."""
-    test = welch_of_moments(a.moments, b.moments)
-    p = test.p
-    if method == "recommended":
-        p, (low, high) = recommended_difference(a, b, confidence=confidence)
-    else:
-        low, high = difference_interval(
-            a.runs, b.runs, confidence=confidence, n_resamples=n_resamples, rng=rng
-        )
-    return Estimate(
-        value=test.difference, se=math.hypot(a.moments.sem, b.moments.sem), df=test.df, low=low, high=high,
-        confidence=confidence, p=p, method=method,
-    )  # fmt: skip
+    """A - b over runs: Welch's test with a percentile interval resampling both agents, or Behrens and Fisher's.
 
+    Unlike Welch's test, that of Behrens and Fisher keeps its level where one agent has few runs.
 
-def recommended_difference(a: AgentSample, b: AgentSample, *, confidence: float) -> tuple[float, Pair]:
-    """The p and interval of a - b by Behrens and Fisher, as in the recommended calls; NaN where no agent's runs differ.
-
-    Unlike Welch's test it keeps its level where one agent has few runs.
-
-    >>> a, b = agent_sample([5.0, 6.0, 7.0], "a"), agent_sample([1.0, 2.0, 2.5, 1.5], "b")
-    >>> round(recommended_difference(a, b, confidence=0.95)[0], 4)
+    >>> runs = [5.0, 6.0, 7.0], [1.0, 2.0, 2.5, 1.5]
+    >>> round(difference_of_agents(*runs, rng=np.random.default_rng(0), method="recommended").p, 4)
     0.0198
     """
-    if min(a.runs.size, b.runs.size) < 2:
-        return NAN, NO_PAIR
-    scale = float(np.abs(np.concatenate([a.runs, b.runs])).max())
-    errors = [0.0 if do_not_differ(each.runs, scale=scale) else each.moments.sem for each in (a, b)]
-    if not max(errors):
-        is_equal = abs(a.moments.mean - b.moments.mean) <= ROUNDING * scale
-        return (1.0 if is_equal else NAN), NO_PAIR
-    parts = [VariancePart(error**2, each.runs.size - 1) for each, error in zip((a, b), errors, strict=True)]
-    difference = a.moments.mean - b.moments.mean
-    return two_part_p(difference, *parts), two_part_interval(difference, *parts, alpha=1 - confidence)
+    runs = finite_sample(a, "a"), finite_sample(b, "b")
+    own, other = map(moments, runs)
+    test = welch_of_moments(own, other)
+    p, ends = test.p, NO_PAIR
+    if method == "paper":
+        ends = difference_interval(*runs, confidence=confidence, n_resamples=n_resamples, rng=rng)
+    else:
+        scale = float(np.abs(np.concatenate(runs)).max())
+        errors = [0.0 if do_not_differ(values, scale=scale) else sem(values) for values in runs]
+        if min(own.n, other.n) < 2:
+            p = NAN
+        elif not max(errors):
+            p = 1.0 if abs(test.difference) <= ROUNDING * scale else NAN
+        else:
+            parts = VariancePart(errors[0] ** 2, own.n - 1), VariancePart(errors[1] ** 2, other.n - 1)
+            p = two_part_p(test.difference, *parts)
+            ends = two_part_interval(test.difference, *parts, alpha=1 - confidence)
+    return Estimate(
+        value=test.difference, se=math.hypot(own.sem, other.sem), df=test.df, low=ends[0], high=ends[1],
+        confidence=confidence, p=p, method=method,
+    )  # fmt: skip

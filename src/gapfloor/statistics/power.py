@@ -10,20 +10,17 @@ counted in simulated samples. Skewed runs are simulated as a whole.
 References:
     Lenth, R. V. (2001). Some practical guidelines for effective sample size determination. The American
         Statistician 55, 187-193 (power from the noncentral t).
-    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
-        65-70.
     Basu, D. (1955). On statistics independent of a complete sufficient statistic. Sankhya 15, 377-380.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from gapfloor.errors import UsageError
@@ -31,7 +28,7 @@ from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, planned_floo
 from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, Floats, Method
 from gapfloor.statistics.reference_calls import LEAST_FLOOR, LEAST_RUNS
 from gapfloor.statistics.run_shape import are_in_doubt
-from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import satterthwaite
 
 POWER = 0.8
 
@@ -59,8 +56,8 @@ class PlannedComparison:
     """A comparison with the floor: the expected truth behind it, and whose test is to call it.
 
     >>> bigfish = PlannedComparison(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5, family_size=8)
-    >>> round(bigfish.power(15, 384), 2), bigfish.required_runs(384)
-    (0.78, 16)
+    >>> round(bigfish.power(15, 384), 2)
+    0.78
     """
 
     delta: float
@@ -110,10 +107,6 @@ class PlannedComparison:
         doubts = are_in_doubt(values)[0 if sign > 0 else 1]
         return float(np.mean((p < self.alpha / self.family_size) & ~doubts))
 
-    def required_runs(self, n_floor: int, power: float = POWER) -> int | None:
-        """The fewest runs that reach `power` with this floor; None if no number does."""
-        return smallest_reaching(lambda n: self.power(n, n_floor), power, MAX_RUNS, least=LEAST_RUNS)
-
     def required_floor_episodes(self, n_runs: int, power: float = POWER) -> int | None:
         """The fewest floor episodes that reach `power` with these runs; None if the runs alone forbid it."""
         if self.power(n_runs, MAX_EPISODES) < power:
@@ -127,14 +120,13 @@ class PlannedComparison:
         searched together. Of all designs it is the one with the fewest runs plus floor episodes / EPISODES_PER_RUN.
         """
         best: StudyDesign | None = None
-        smallest = math.inf
-        for n_runs in _run_counts():
-            if n_runs >= smallest:
-                break
+        n_runs, smallest = LEAST_RUNS, math.inf
+        while n_runs <= MAX_RUNS and n_runs < smallest:
             n_floor = self.required_floor_episodes(n_runs, power)
-            if n_floor is not None and n_runs + n_floor / EPISODES_PER_RUN < smallest:
+            if n_floor and n_runs + n_floor / EPISODES_PER_RUN < smallest:
                 smallest = n_runs + n_floor / EPISODES_PER_RUN
                 best = StudyDesign(n_runs, n_floor, self.power(n_runs, n_floor))
+            n_runs += max(1, n_runs // 20 if n_runs >= 40 else 1)
         return best
 
     def smallest_delta(self, n_runs: int, n_floor: int, power: float = POWER) -> float:
@@ -198,15 +190,8 @@ def runs_to_settle(
     """
     if not (difference and math.isfinite(sd_a + sd_b)):
         return None
-
-    def power_at(n: int) -> float:
-        first, second = sd_a**2 / n, sd_b**2 / n
-        if first + second == 0:
-            return 1.0
-        df = float(satterthwaite((first, second), (n - 1, n - 1)))
-        return power_of_t(difference, se=math.sqrt(first + second), df=df, alpha=alpha / family_size)
-
-    return smallest_reaching(power_at, power, MAX_RUNS)
+    planned = PlannedComparison(difference, sd_a, sd_b, "paper", family_size, alpha)
+    return smallest_reaching(lambda n: planned.power(n, n), power, MAX_RUNS)
 
 
 def minimum_detectable_effect(
@@ -240,18 +225,12 @@ def _smallest_size(power_at: Callable[[float], float], power: float, *, high: fl
     return float(optimize.brentq(lambda size: power_at(size) - power, 1e-9, high, xtol=1e-6))
 
 
-def _run_counts() -> Iterator[int]:
-    """Every number of runs up to 40, then steps of a twentieth."""
-    n = LEAST_RUNS
-    while n <= MAX_RUNS:
-        yield n
-        n += max(1, n // 20 if n >= 40 else 1)
-
-
 def _half_widths(planned: PlannedComparison, n_runs: int, n_floor: int, alpha: float) -> Floats:
     """Equally likely distances of a limit of the difference from the estimate, at two-sided 1 - alpha."""
     floor = planned_floor(planned.floor_sd, n_floor)
-    runs = planned.run_sd**2 / n_runs * _chi_square_ratios(n_runs - 1)
+    # Midpoint quantiles of chi-square over its df: equally likely values of an estimated over the true variance.
+    middle = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    runs = planned.run_sd**2 / n_runs * (special.chdtri(n_runs - 1, 1 - middle) / (n_runs - 1))
     total = runs + float(floor.sd) ** 2
     # Beyond some hundred episodes the floor's degrees of freedom make no difference.
     shares, factors = _critical(n_runs, min(n_floor - 1, 400), alpha)
@@ -269,13 +248,6 @@ def _critical(n_runs: int, floor_df: int, alpha: float) -> tuple[Floats, Floats]
         found = tail_p(RunsMean(middle, shares, n_runs - 1, n_runs, NO_PAIR), floor, sign=1) > alpha / 2
         low, high = np.where(found, middle, low), np.where(found, high, middle)
     return shares, high
-
-
-@lru_cache(maxsize=1024)
-def _chi_square_ratios(df: float) -> npt.NDArray[np.float64]:
-    """Midpoint quantiles of chi-square over its df: equally likely values of an estimated over the true variance."""
-    middle = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    return np.asarray(special.chdtri(df, 1 - middle) / df)
 
 
 @lru_cache(maxsize=1024)

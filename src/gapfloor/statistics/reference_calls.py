@@ -1,15 +1,9 @@
-"""The recommended calls of runs against a reference (usually the random floor).
+"""Runs against a reference, usually the random floor: the paper's test, and the recommended one.
 
-The p compares what is known about the mean over runs with what is known about the reference's mean (`behrens_fisher`).
-Holm's procedure runs over the games of a family, and each row has the interval at the level at which Holm tested it, so
-that the interval excludes zero exactly when a call is made. A call that the shape of the runs does not allow
-(`run_shape`) is not made: the row is "not tested", with the reason.
-
-References:
-    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
-        65-70.
-    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach. Journal of
-        Pharmacokinetics and Biopharmaceutics 15, 657-680.
+The paper's test is Welch's of run values against floor episodes. The recommended p compares what is known about the
+mean over runs with what is known about the reference's mean (`behrens_fisher`). Its interval is at the level at which
+Holm tested the row, so that it excludes zero exactly when a call is made. A call that the shape of the runs does not
+allow (`run_shape`) is not made: the row is "not tested", with the reason.
 """
 
 from __future__ import annotations
@@ -17,28 +11,33 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, difference_limit, floor_mean, tail_p
+from gapfloor.statistics.bootstrap import difference_interval
 from gapfloor.statistics.conventions import (
-    ALPHA,
+    CALLS,
+    CONFIDENCE,
+    N_RESAMPLES,
     NAN,
     NO_PAIR,
     PAPER_MARGIN,
     ROUNDING,
-    Floats,
     MarginRule,
     Pair,
+    Widened,
     do_not_differ,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.families import FamilyCall, holm, holm_divisors, word_of
+from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.families import FamilyTest
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
+from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
 
 #: With fewer runs a comparison is not tested, unless the plan says otherwise.
 LEAST_RUNS = 3
@@ -46,20 +45,55 @@ LEAST_RUNS = 3
 LEAST_FLOOR = 50
 
 
-@dataclass(frozen=True)
-class ReferenceTest:
+@dataclass(frozen=True, kw_only=True)
+class FloorDifference(FamilyTest):
     """The mean over runs minus the mean of a reference, tested without regard to Holm's correction."""
 
+    words = CALLS
     n: int
+    """Number of runs."""
     mean: float
+    """Mean over runs."""
     sem: float
-    """Of the mean over runs."""
+    """Standard error of `mean` over runs: sd(ddof=1)/sqrt(n)."""
     delta: float
+    """mean - floor."""
     se: float
-    p: float
-    p_tost: float
-    """1 where the runs are known to be skewed or to form two groups."""
+    """Standard error of delta: run-to-run and per-episode floor variance together."""
+    p: float = NAN
+    """Two-sided p, before any correction."""
+    p_tost: float = NAN
+    """p of the equivalence test (two one-sided tests) at the margin; not corrected for the family."""
     margin: float
+    """How far from the floor still counts as equivalent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorComparison(FloorDifference):
+    """The paper's test: Welch's, with a percentile bootstrap interval."""
+
+    method = "paper"
+    widened: ClassVar[Widened] = ""
+    ci: Pair
+    """Percentile bootstrap interval of delta; runs and floor episodes are both resampled."""
+    df: float
+    """Its degrees of freedom (Satterthwaite)."""
+    confidence: float = CONFIDENCE
+    """Confidence of the interval."""
+
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
+        """Delta with its percentile interval, whatever `alpha` is."""
+        return Estimate(
+            value=self.delta, se=self.se, df=self.df, low=self.ci[0], high=self.ci[1], confidence=self.confidence,
+            p=self.p, method="paper",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceTest(FloorDifference):
+    """The recommended test. `p_tost` is 1 where the runs are known to be skewed or to form two groups."""
+
+    method = "recommended"
     run_values: tuple[float, ...]
     """In ascending order; the family's shape is taken from them."""
     not_tested: str = ""
@@ -71,30 +105,85 @@ class ReferenceTest:
     """With the highest, and with the lowest return of the comparison as one more episode."""
 
     @property
-    def is_tested(self) -> bool:
-        """Whether there is a p."""
-        return not self.not_tested
-
-    @property
-    def doubt(self) -> str:
+    def doubt(self) -> str:  # type: ignore[override]
         """Why a call in the direction of the difference cannot be made; empty if it can."""
         return self.doubts[0 if self.delta > 0 else 1]
 
     @property
-    def widened(self) -> tuple[bool, bool]:
-        """Whether the lower and the upper limit were moved outwards for skewed runs."""
+    def widened(self) -> Widened:
+        """Which limits were moved outwards for skewed runs."""
         low, high = (0.0, 0.0) if self.runs is None else self.runs.skewness
-        return bool(low), bool(high)
+        return "both" if low and high else "lower" if low else "upper" if high else ""
 
-    def interval(self, *, alpha: float) -> Pair:
-        """The interval at 1 - alpha; it excludes zero exactly where p < alpha."""
-        if self.runs is None or self.floors is None:
-            return NO_PAIR
-        low, high = (
-            difference_limit(self.runs, floor, sign=sign, alpha=alpha / 2)
-            for floor, sign in zip(self.floors, (1, -1), strict=True)
+    @staticmethod
+    def in_family(tests: Sequence[ReferenceTest]) -> list[ReferenceTest]:
+        """The tests by the shape of all runs of the family."""
+        shape = family_shape([test.run_values for test in tests if not test.not_tested])
+        return [test if test.not_tested else _shaped(test, shape) for test in tests]
+
+    def estimate(self, *, alpha: float | None = None) -> Estimate:
+        """The difference with its interval at 1 - alpha, which excludes zero exactly where p < alpha."""
+        low, high = NO_PAIR
+        if self.runs is not None and self.floors is not None and alpha is not None:
+            low, high = (
+                difference_limit(self.runs, floor, sign=sign, alpha=alpha / 2)
+                for floor, sign in zip(self.floors, (1, -1), strict=True)
+            )
+        return Estimate(
+            value=self.delta,
+            se=self.se,
+            low=low,
+            high=high,
+            confidence=NAN if alpha is None else 1 - alpha,
+            p=self.p,
+            method="recommended",
         )
-        return low, high
+
+
+def compare_to_floor(
+    run_values: npt.ArrayLike,
+    floor_returns: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    margin: MarginRule = PAPER_MARGIN,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
+) -> FloorComparison:
+    """Delta with Welch's test, its percentile interval and TOST.
+
+    Args:
+        run_values: one value per run, its mean over all of its episodes.
+        floor_returns: the floor's episode returns on the same draws.
+        rng: generator of the resamples; runs and floor episodes are both resampled.
+        margin: what still counts as equivalent.
+        confidence: of the interval.
+        n_resamples: of the bootstrap.
+
+    With one run nothing can be tested: the tests are NaN and the interval too.
+
+    >>> rng = np.random.default_rng(0)
+    >>> c = compare_to_floor([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1], rng=rng)
+    >>> round(c.delta, 2)
+    4.57
+    """
+    runs = finite_sample(run_values, "run_values")
+    floor = finite_sample(floor_returns, "floor_returns", minimum=2)
+    own, other = moments(runs), moments(floor)
+    test = welch_of_moments(own, other)
+    width = margin.at(other.mean)
+    return FloorComparison(
+        n=runs.size,
+        mean=own.mean,
+        sem=own.sem,
+        delta=test.difference,
+        se=float(np.hypot(own.sem, other.sem)),
+        ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        df=test.df,
+        p=test.p,
+        p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
+        margin=width,
+        confidence=confidence,
+    )
 
 
 def compare_to_reference(
@@ -115,7 +204,7 @@ def compare_to_reference(
             whose episodes do not differ cannot be tested.
         margin: the difference that still counts as equivalent.
         least_runs: with fewer runs the p are NaN ("not tested").
-        is_called_later: whether `call_reference_family` follows, which computes p again by the family's shape: until
+        is_called_later: whether `families.call_family` follows, which computes p again by the family's shape: until
             then the p are 1 where something is tested.
 
     >>> found = compare_to_reference([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1] * 10)
@@ -126,11 +215,8 @@ def compare_to_reference(
         raise UsageError(f"`least_runs` must be at least 2, but is {least_runs}.")
     values = finite_sample(run_values, "run_values")
     reference = finite_sample(reference_returns, "reference_returns", minimum=2)
-    low, high = (float(values[0]), float(values[-1])) if seen is None else seen
-    low, high = (
-        min(low, float(reference[0]), float(values[0])),
-        max(high, float(reference[-1]), float(values[-1])),
-    )
+    ends = (values[0], values[-1], reference[0], reference[-1], *(seen or ()))
+    low, high = float(min(ends)), float(max(ends))
     size = max(abs(low), abs(high))
     mean, reference_mean = float(values.mean()), float(reference.mean())
     delta = mean - reference_mean
@@ -141,12 +227,18 @@ def compare_to_reference(
         sem=own,
         delta=0.0 if abs(delta) <= ROUNDING * size else delta,
         se=math.hypot(own, sem(reference)),
-        p=NAN,
-        p_tost=NAN,
         margin=margin.at(reference_mean),
         run_values=tuple(values.tolist()),
     )
-    reason = _why_not_tested(values, reference, low, high, least_runs, is_range_known=seen is not None)
+    reason = ""
+    if values.size < least_runs:
+        reason = f"{values.size} run{'' if values.size == 1 else 's'}"
+    elif reference.size < LEAST_FLOOR:
+        reason = f"the floor has {reference.size} episodes, and {LEAST_FLOOR} are needed"
+    elif high - low <= ROUNDING * size:
+        reason = "no return differs from another"
+    elif seen is None and do_not_differ(reference, scale=size):
+        reason = "the floor's episodes do not differ, and the returns of the runs' episodes are not known"
     if reason:
         return replace(found, not_tested=reason)
     found = replace(
@@ -157,56 +249,6 @@ def compare_to_reference(
         floors=(floor_mean(reference, high), floor_mean(reference, low)),
     )
     return found if is_called_later else _shaped(found, family_shape([values]))
-
-
-def _why_not_tested(
-    values: Floats, reference: Floats, low: float, high: float, least_runs: int, *, is_range_known: bool
-) -> str:
-    if values.size < least_runs:
-        return f"{values.size} run{'' if values.size == 1 else 's'}"
-    if reference.size < LEAST_FLOOR:
-        return f"the floor has {reference.size} episodes, and {LEAST_FLOOR} are needed"
-    if high - low <= ROUNDING * max(abs(low), abs(high)):
-        return "no return differs from another"
-    if not is_range_known and do_not_differ(reference, scale=max(abs(low), abs(high))):
-        return "the floor's episodes do not differ, and the returns of the runs' episodes are not known"
-    return ""
-
-
-def call_reference_family(tests: Sequence[ReferenceTest], *, alpha: float = ALPHA) -> tuple[FamilyCall, ...]:
-    """The recommended calls of a family, in the order given.
-
-    Holm p < alpha: above or below, or not tested where the shape of the runs forbids the call; else TOST p < alpha (not
-    adjusted): equivalent; else not distinguishable. Rows that cannot be tested do not count in the family.
-    """
-    shape = family_shape([test.run_values for test in tests if test.is_tested])
-    tests = [_shaped(test, shape) if test.is_tested else test for test in tests]
-    p_values = np.array([test.p for test in tests])
-    found = zip(
-        tests, holm(p_values), holm([test.p_tost for test in tests]), holm_divisors(p_values, alpha=alpha),
-        strict=True,
-    )  # fmt: skip
-    size = int(np.count_nonzero(~np.isnan(p_values)))
-    return tuple(
-        _call(test, float(p), float(p_tost), int(divisor), family_size=size, alpha=alpha)
-        for test, p, p_tost, divisor in found
-    )
-
-
-def _call(test: ReferenceTest, p_holm: float, p_tost_holm: float, divisor: int, **family: Any) -> FamilyCall:
-    # The unadjusted p is compared, so that rounding cannot part call and interval.
-    level = family["alpha"] / divisor if divisor else NAN
-    call, reason = word_of(test.p, test.delta, ("above", "below"), alpha=level), test.not_tested
-    if is_called := call in ("above", "below"):
-        reason = test.doubt
-    elif test.p_tost < family["alpha"]:
-        call = "equivalent"
-    if reason:
-        call, p_holm, p_tost_holm, divisor = "not tested", NAN, NAN, 0
-    return FamilyCall(
-        test=test, call=call, p_holm=p_holm, p_tost_holm=p_tost_holm, divisor=divisor, not_tested=reason,
-        is_withheld=is_called and bool(reason), **family,
-    )  # fmt: skip
 
 
 def _shaped(test: ReferenceTest, shape: FamilyShape) -> ReferenceTest:

@@ -1,9 +1,11 @@
-"""Welch's test from the means, variances and sizes of two samples, written once.
+"""Welch's test from the means, variances and sizes of two samples, and what else Student's t is used for.
 
-Floor comparisons, agent differences and per-run gap tests all use it, so they share one standard error and
-one Satterthwaite df, and the equivalence test can reuse both.
+Floor comparisons, agent differences and per-run gap tests share one standard error and one df, and the equivalence
+test reuses both.
 
 References:
+    Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. Biometrics
+    Bulletin, 2(6), 110-114.
     Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
     involved. Biometrika, 34(1-2), 28-35.
     Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
@@ -13,6 +15,7 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,6 +86,39 @@ def welch_of_moments(a: Moments, b: Moments) -> WelchTest:
         df = square**2 / below if below > 0 else float(a.n - 1 + b.n - 1)
     # `two_sided_p` without its conversions, which take longer than the number itself.
     return WelchTest(difference, se, t, df, float(2 * special.stdtr(df, -abs(t))))
+
+
+def satterthwaite(
+    parts: Sequence[npt.ArrayLike],
+    dfs: Sequence[npt.ArrayLike],
+    *,
+    total: npt.ArrayLike | None = None,
+    without_variance: npt.ArrayLike | None = None,
+) -> Floats:
+    """Degrees of freedom of a sum of independent variance estimates, (sum v_i)^2 / sum(v_i^2 / df_i).
+
+    Args:
+        parts: the variances v_i, each a number or an array.
+        dfs: the degrees of freedom of each.
+        total: the variance whose df is wanted, where it is not the sum of all parts (an estimator may subtract one).
+        without_variance: the answer where every part is 0 (default: the sum of `dfs`).
+
+    >>> float(satterthwaite([0.5, 0.5], [4, 4]))
+    8.0
+    """
+    variances = [np.asarray(part, dtype=np.float64) for part in parts]
+    whole = sum(variances) if total is None else np.asarray(total, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A part of 0 adds nothing, even where its df is 0 too.
+        terms = [
+            np.where(part > 0, part**2 / np.asarray(df), 0.0) for part, df in zip(variances, dfs, strict=True)
+        ]
+        below = sum(terms)
+        found = whole**2 / below
+    otherwise = sum(np.asarray(df, dtype=np.float64) for df in dfs)
+    if without_variance is not None:
+        otherwise = np.asarray(without_variance, dtype=np.float64)
+    return np.where(np.asarray(below) > 0, found, otherwise)
 
 
 def two_sided_p(t: npt.ArrayLike, df: npt.ArrayLike) -> Floats:

@@ -27,7 +27,7 @@ from gapfloor.play.protocol import (
 )
 from gapfloor.play.references import check_references
 from gapfloor.policies.backends import check_backend
-from gapfloor.policies.formats.spec import HUB, PolicySpec
+from gapfloor.policies.formats.spec import FORMATS, meaning_of
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.rules import parse_rule, rule_kind
@@ -211,10 +211,10 @@ def _relative_policy(name: str, seed: int, home: Path) -> str | Path | PolicySou
     The folder's name is not the user's text: it becomes part of a path, never of a line that is parsed again.
     """
     filled = name.replace("{seed}", str(seed))
-    if not PolicySpec.matches(filled):
+    spec = meaning_of(filled)
+    if spec.kind not in FORMATS:
         return home / filled if os.path.exists(home / filled) else filled
-    spec = PolicySpec.parse(filled)
-    if spec.kind == HUB or not os.path.exists(home / spec.path):
+    if not os.path.exists(home / spec.path):
         return filled
     return PolicySource(filled, spec=replace(spec, path=home / spec.path))
 

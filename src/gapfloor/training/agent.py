@@ -58,9 +58,14 @@ def make_agent(
     generator = torch.Generator().manual_seed(seed)
     for module in agent.encoder.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
-            _initialise_as_torch(module, generator)
-    _initialise_head(agent.policy, 0.01, generator)
-    _initialise_head(agent.value, 1.0, generator)
+            # torch's `reset_parameters` draws from the global generator; this is the same law from our own.
+            nn.init.kaiming_uniform_(module.weight, a=math.sqrt(5), generator=generator)
+            if module.bias is not None:
+                bound = 1 / math.sqrt(module.weight[0].numel())
+                nn.init.uniform_(module.bias, -bound, bound, generator=generator)
+    for head, gain in ((agent.policy, 0.01), (agent.value, 1.0)):
+        nn.init.orthogonal_(head.weight, gain, generator=generator)
+        nn.init.zeros_(head.bias)
     return lay_out_channels_last(agent)
 
 
@@ -70,16 +75,3 @@ def lay_out_channels_last(agent: Agent) -> Agent:
         if parameter.dim() == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     return agent
-
-
-def _initialise_as_torch(module: nn.Conv2d | nn.Linear, generator: torch.Generator) -> None:
-    # torch's `reset_parameters` draws from the global generator; this is the same law from our own.
-    nn.init.kaiming_uniform_(module.weight, a=math.sqrt(5), generator=generator)
-    if module.bias is not None:
-        bound = 1 / math.sqrt(module.weight[0].numel())
-        nn.init.uniform_(module.bias, -bound, bound, generator=generator)
-
-
-def _initialise_head(module: nn.Linear, gain: float, generator: torch.Generator) -> None:
-    nn.init.orthogonal_(module.weight, gain, generator=generator)
-    nn.init.zeros_(module.bias)

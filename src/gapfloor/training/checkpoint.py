@@ -11,8 +11,10 @@ have none and are still read. Both guard against damage and mistakes, not agains
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,32 +192,26 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_levels(value: Any) -> bool:
-    try:
+    with contextlib.suppress(UsageError):
         return _is_text(value) and bool(LevelSet.parse(value))
-    except UsageError:
-        return False
+    return False
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+def _is_count(value: Any, *, least: int = 0, below: int = 2**63) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value < below
 
 
 def _is_size(value: Any) -> bool:
-    return _is_count(value) and 1 <= value <= _LARGEST_SIZE
-
-
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 3 and all(map(_is_size, value))
-
-
-def _is_hash(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
+    return _is_count(value, least=1, below=_LARGEST_SIZE + 1)
 
 
 _Check = tuple[Callable[[Any], bool], str]
 _TEXT: _Check = (_is_text, "a name")
 _COUNT: _Check = (_is_count, "a whole number of 0 or more")
-_HASH: _Check = (_is_hash, "a sha256 in hexadecimal")
+_HASH: _Check = (
+    lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
+    "a sha256 in hexadecimal",
+)
 
 #: Fields that every checkpoint has, and those that some have.
 _REQUIRED: dict[str, _Check] = {
@@ -225,7 +221,10 @@ _REQUIRED: dict[str, _Check] = {
     "encoder": _TEXT,
     "seed": _COUNT,
     "steps": _COUNT,
-    "observation_shape": (_is_shape, "a list of height, width and channels"),
+    "observation_shape": (
+        lambda value: isinstance(value, list) and len(value) == 3 and all(map(_is_size, value)),
+        "a list of height, width and channels",
+    ),
     "n_actions": (_is_size, "a number of actions"),
     "content_hash": _HASH,
 }

@@ -69,7 +69,10 @@ class Hyperparameters:
                 f"which do not divide into {self.minibatches} minibatches: choose another number of environments."
             )
         if self.inference_batch == 0:
-            object.__setattr__(self, "inference_batch", _choose_inference_batch(self.environments))
+            # Two threads should have something to do, and 32 images still fit the cache.
+            largest = min(32, max(1, self.environments // 2))
+            sizes = (size for size in range(1, largest + 1) if self.environments % size == 0)
+            object.__setattr__(self, "inference_batch", max(sizes))
         if self.environments % self.inference_batch:
             raise UsageError(
                 f"inference_batch is {self.inference_batch}: it must divide the {self.environments} environments."
@@ -105,9 +108,3 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "0 or more": (lambda value: math.isfinite(value) and value >= 0, "entropy_coefficient value_coefficient"),
     "between 0 and 1": (lambda value: 0 <= value <= 1, "discount gae_lambda"),
 }
-
-
-def _choose_inference_batch(environments: int) -> int:
-    # Two threads should have something to do, and 32 images still fit the cache.
-    largest = min(32, max(1, environments // 2))
-    return max(size for size in range(1, largest + 1) if environments % size == 0)

@@ -9,14 +9,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gapfloor.errors import UsageError
 from gapfloor.records.atomic import write_atomically
+from gapfloor.records.schema import read_run_log
+from gapfloor.statistics.conventions import NAN
 from gapfloor.training.spec import TrainingSpec
+
+#: Training episodes over which `in_loop_return` is the mean.
+RECENT_EPISODES = 100
 
 
 @dataclass(frozen=True)
@@ -54,17 +61,6 @@ class LogRow:
     learning_rate: float
     """Step size of this update."""
 
-    def values(self) -> list[float]:
-        """The fields as numbers, in order."""
-        return [float(value) for value in astuple(self)]
-
-    @classmethod
-    def from_values(cls, values: Sequence[float]) -> LogRow:
-        """The row of `values()`."""
-        named = dict(zip(FIELDS, values, strict=True))
-        whole = {field.name: int(named[field.name]) for field in fields(cls) if field.type == "int"}
-        return cls(**{**named, **whole})  # type: ignore[arg-type]  # the whole ones are ints
-
 
 FIELDS = tuple(field.name for field in fields(LogRow))
 
@@ -78,6 +74,43 @@ def write_log(path: Path, rows: Sequence[LogRow], spec: TrainingSpec) -> None:
         [identity | asdict(row) for row in rows], schema=pa.schema(list(types.items()))
     )
     write_atomically(path, lambda partial: pq.write_table(table, partial, compression="zstd"))
+
+
+@dataclass(frozen=True)
+class InLoop:
+    """The training log at one checkpoint."""
+
+    steps: int
+    episode_return: float
+    """Mean of the last training episodes, while the weights were changing."""
+    n_episodes: int
+    """How many episodes that mean has: 100, or fewer at the start."""
+    n_updates: int
+    """How many updates the window covers: its episodes were played by that many sets of weights."""
+
+
+def read_in_loop(path: Path) -> tuple[InLoop, ...]:
+    """The in-loop mean at every update, with the size and reach of its window; empty without a log."""
+    if not path.is_file():
+        return ()
+    try:
+        table = read_run_log(
+            path, {"steps": pa.int64(), "in_loop_return": pa.float64(), "n_episodes": pa.int64()}
+        )
+        if table["steps"].null_count or table["n_episodes"].null_count:
+            raise pa.ArrowInvalid("a number of steps or episodes is missing")
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise UsageError(f"{path} cannot be read as a training log ({str(error).splitlines()[0]}).") from None
+    steps, means, ended = (column.to_numpy() for column in table.columns)
+    total = np.cumsum(ended)
+    rows = []
+    for i in range(len(steps)):
+        size = int(min(total[i], RECENT_EPISODES))
+        # The oldest update whose rollout still has an episode in the window.
+        before = total[i] - size
+        reach = i - int(np.searchsorted(total[: i + 1], before, side="right")) + 1 if size else 0
+        rows.append(InLoop(int(steps[i]), float(means[i]) if size else NAN, size, reach))
+    return tuple(rows)
 
 
 def note_speed(store: Path, run: str, row: LogRow, steps_per_second: float) -> None:

@@ -22,8 +22,6 @@ from gapfloor.training.hyperparameters import Hyperparameters
 
 Floats = npt.NDArray[np.float32]
 
-# ---------------------------------------------------------------------------------------------- rollout
-
 
 @dataclass
 class Position:
@@ -155,9 +153,6 @@ def sample_actions(log_probabilities: Floats, rng: np.random.Generator) -> npt.N
     return actions
 
 
-# ------------------------------------------------------------------------------------------- advantages
-
-
 def estimate_advantages(
     rewards: Floats,
     values: Floats,
@@ -183,8 +178,6 @@ def estimate_advantages(
         next_values, next_firsts = values[step], firsts[step]
     return advantages
 
-
-# ------------------------------------------------------------------------------------------------- loss
 
 #: Entries of the vector of terms that `ppo_loss` returns with the loss.
 TERMS = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clip_fraction")
@@ -237,9 +230,6 @@ def ppo_loss(
 def normalise(advantages: torch.Tensor) -> torch.Tensor:
     """Advantages of one minibatch with mean 0 and deviation 1."""
     return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-
-
-# ----------------------------------------------------------------------------------------------- update
 
 
 def update(

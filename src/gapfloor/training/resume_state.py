@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from gapfloor.errors import StoreError
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent
 from gapfloor.training.checkpoint import hash_contents, hash_header, write_sealed
-from gapfloor.training.log import FIELDS, LogRow
+from gapfloor.training.log import FIELDS, RECENT_EPISODES, LogRow
 from gapfloor.training.ppo import Position
 from gapfloor.training.streams import load_stream, save_stream
 
@@ -32,9 +32,6 @@ FORMAT = "gapfloor-resume/1"
 
 #: The arrays of a `Position`.
 _POSITION = ("observations", "firsts", "episode_returns", "episode_lengths")
-
-#: Training episodes over which `in_loop_return` is the mean.
-RECENT_EPISODES = 100
 
 
 @dataclass
@@ -73,7 +70,7 @@ def save_progress(
     for name in _POSITION:
         tensors[f"position.{name}"] = torch.from_numpy(getattr(progress.position, name))
     tensors["recent"] = torch.tensor(list(progress.recent), dtype=torch.float64).reshape(-1, 2)
-    tensors["log"] = torch.tensor([row.values() for row in progress.log], dtype=torch.float64)
+    tensors["log"] = torch.tensor([astuple(row) for row in progress.log], dtype=torch.float64)
     header: dict[str, Any] = {
         "format": FORMAT,
         "spec": spec,
@@ -120,7 +117,15 @@ class SavedState:
                 position=Position(**{name: tensors[f"position.{name}"].numpy().copy() for name in _POSITION}),
                 streams={purpose: load_stream(saved) for purpose, saved in header["streams"].items()},
                 recent=deque(recent, maxlen=RECENT_EPISODES),
-                log=[LogRow.from_values(row) for row in tensors["log"].tolist()],
+                log=[
+                    LogRow(
+                        **{
+                            f.name: int(v) if f.type == "int" else v
+                            for f, v in zip(fields(LogRow), row, strict=True)
+                        }
+                    )
+                    for row in tensors["log"].tolist()
+                ],
                 earlier_versions=header["earlier_versions"],
             )
         except (KeyError, TypeError, ValueError, RuntimeError) as error:

@@ -31,12 +31,8 @@ def draw_seed(seed: int, purpose: str) -> int:
 def save_stream(stream: np.random.Generator) -> dict[str, Any]:
     """A stream's position as JSON values (its integers have 128 bits, so they become text)."""
     state = stream.bit_generator.state
-    return {
-        "state": str(state["state"]["state"]),
-        "inc": str(state["state"]["inc"]),
-        "has_uint32": int(state["has_uint32"]),
-        "uinteger": int(state["uinteger"]),
-    }
+    whole = {name: str(number) for name, number in state["state"].items()}
+    return {**whole, "has_uint32": int(state["has_uint32"]), "uinteger": int(state["uinteger"])}
 
 
 def load_stream(saved: dict[str, Any]) -> np.random.Generator:

@@ -27,10 +27,10 @@ from gapfloor.records.atomic import remove_leftovers
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import read_header, write_checkpoint
-from gapfloor.training.log import LogRow, note_speed, write_log
+from gapfloor.training.log import RECENT_EPISODES, LogRow, note_speed, write_log
 from gapfloor.training.ppo import Position, Rollout, collect_rollout, update
 from gapfloor.training.precision import check_bf16
-from gapfloor.training.resume_state import RECENT_EPISODES, RunProgress, read_state, save_progress
+from gapfloor.training.resume_state import RunProgress, read_state, save_progress
 from gapfloor.training.spec import TrainingSpec
 from gapfloor.training.streams import draw_seed, make_stream
 from gapfloor.training.workers import start_workers
@@ -86,7 +86,10 @@ def train(
         raise UsageError(f"The number of threads is {threads}: it must be 1 or more.")
     if checkpoint_every < 0:
         raise UsageError(f"--checkpoint-every is {checkpoint_every}: it must be 0 (never) or more.")
-    _check_device(device)
+    if device not in ("cpu", "cuda"):
+        raise UsageError(f"The device is '{device}': choose cpu or cuda.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("torch sees no CUDA device: use --device cpu.")
     run = _Run(spec, Path(store), device, checkpoint_every)
     done = run.finished()
     if done is not None:
@@ -242,13 +245,6 @@ def _iterate(progress: RunProgress, rollout: Rollout, spec: TrainingSpec, worker
     )
     progress.log.append(row)
     return row
-
-
-def _check_device(device: str) -> None:
-    if device not in ("cpu", "cuda"):
-        raise UsageError(f"The device is '{device}': choose cpu or cuda.")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise UsageError("torch sees no CUDA device: use --device cpu.")
 
 
 def _versions(device: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.policies.formats.normalisation import statistics_of
+from gapfloor.policies.formats.preprocessing import statistics_of
 from gapfloor.policies.policy import LogitsReader
 
 

@@ -13,8 +13,12 @@ from gymnasium.wrappers import FrameStackObservation
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.normalisation import read_statistics
-from gapfloor.policies.formats.preprocessing import FrameStack, Preparation, PreparedStatefulPolicy
+from gapfloor.policies.formats.preprocessing import (
+    FrameStack,
+    Preparation,
+    PreparedStatefulPolicy,
+    read_statistics,
+)
 from gapfloor.policies.load import PolicySource
 from policies.formats.playing import assert_same_play, save_numbers
 

@@ -15,8 +15,8 @@ from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 import gapfloor
 from gapfloor.errors import MissingExtraError, PolicyError
 from gapfloor.policies.formats.sb3 import SB3Policy
-from gapfloor.policies.formats.sb3_graph import MlpPolicy
-from gapfloor.policies.formats.torch_arrays import read_state_dict
+from gapfloor.policies.formats.torch_file import read_state_dict
+from gapfloor.policies.graph import GraphPolicy
 from gapfloor.policies.load import PolicySource
 
 RELU = {"activation_fn": torch.nn.ReLU, "net_arch": {"pi": [5], "vf": []}}
@@ -47,7 +47,7 @@ def saved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_the_graph_has_the_numbers_of_torchs_export_and_the_same_name(saved: Path) -> None:
     mine = PolicySource(f"sb3:{saved}").load()
     theirs: Any = PolicySource(f"sb3:{saved}", backend="torch").load()
-    assert isinstance(mine, MlpPolicy)
+    assert isinstance(mine, GraphPolicy)
     assert isinstance(theirs, SB3Policy)
     assert (mine.fingerprint, mine.header, mine.acts_in) == (
         theirs.fingerprint,
@@ -56,11 +56,11 @@ def test_the_graph_has_the_numbers_of_torchs_export_and_the_same_name(saved: Pat
     )
     rng = np.random.default_rng(0)
     for dtype in (np.float32, np.float64):
-        observations = (3 * rng.normal(size=(7, *mine.shape))).astype(dtype)
-        graph, exported = mine.exported(observations), theirs.exported(observations)
-        for own, other in zip(graph.outputs(observations), exported.outputs(observations), strict=True):
+        observations = (3 * rng.normal(size=(7, *theirs.network.observation_space.shape))).astype(dtype)
+        exported = theirs.exported(observations)
+        for own, other in zip(mine.outputs(observations), exported.outputs(observations), strict=True):
             assert np.array_equal(own, other)
-        found, wanted = graph.logits(observations), theirs.logits(observations)
+        found, wanted = mine.logits(observations), theirs.logits(observations)
         assert type(found) is type(wanted)
         if isinstance(found, np.ndarray):
             assert np.allclose(found, wanted, atol=1e-5)

@@ -16,6 +16,7 @@ from gapfloor.actions.spaces import Box, Discrete
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.play.candidate import Entrant, load_candidates
+from gapfloor.play.protocol import InferenceSettings
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import LogitsReader
 from gapfloor.rules import parse_rules
@@ -105,23 +106,23 @@ def test_a_maskable_model_plays_only_where_masks_are_read(env: str, tmp_path: Pa
     model.save(tmp_path / "model.zip")
     given = [Entrant(f"sb3:{tmp_path / 'model.zip'}")]
     with pytest.raises(PolicyError, match="add --option masks=true"):
-        load_candidates(given, make_spec(f"action_space_envs:{env}"), batch=4, device="cpu")
+        load_candidates(given, make_spec(f"action_space_envs:{env}"), InferenceSettings(batch=4))
     spec = make_spec(f"action_space_envs:{env}", options={"masks": True})
-    assert load_candidates(given, spec, batch=4, device="cpu")
+    assert load_candidates(given, spec, InferenceSettings(batch=4))
 
 
 def test_a_policy_of_another_space_is_refused_with_both_named() -> None:
     given = [Entrant(model_of(PPO, "box"))]
     with pytest.raises(PolicyError, match=r"acts in Box\(-1 to 2, 0 to 0\.5\), but .* are Discrete\(4\)"):
-        load_candidates(given, make_spec("action_space_envs:discrete"), batch=4, device="cpu")
+        load_candidates(given, make_spec("action_space_envs:discrete"), InferenceSettings(batch=4))
     spec = make_spec("action_space_envs:unbounded", options={"wrapper": "action_space_envs:bounded"})
     with pytest.raises(PolicyError, match=r"but the actions of this environment are Box\(-2 to 0.5, 3 dim"):
-        load_candidates(given, spec, batch=4, device="cpu")
+        load_candidates(given, spec, InferenceSettings(batch=4))
 
 
 def test_a_policy_without_a_distribution_has_one_rule_and_says_so() -> None:
     spec = make_spec("action_space_envs:box")
-    (candidate,) = load_candidates([Entrant(model_of(TD3, "box"))], spec, batch=4, device="cpu")
+    (candidate,) = load_candidates([Entrant(model_of(TD3, "box"))], spec, InferenceSettings(batch=4))
     rules = parse_rules("sampled,greedy,epsilon:0.1")
     assert [str(rule) for rule in candidate.own_rules(rules)] == ["greedy", "epsilon:0.1"]
     assert "has one rule: sampled would play the same as greedy" in candidate.notes(rules)[0]
@@ -131,5 +132,5 @@ def test_a_policy_without_a_distribution_has_one_rule_and_says_so() -> None:
 
 def test_a_squashed_gaussian_says_what_greedy_plays() -> None:
     spec = make_spec("action_space_envs:box")
-    (candidate,) = load_candidates([Entrant(model_of(SAC, "box"))], spec, batch=4, device="cpu")
+    (candidate,) = load_candidates([Entrant(model_of(SAC, "box"))], spec, InferenceSettings(batch=4))
     assert "plays tanh of the mean, which is not the mode" in candidate.notes(parse_rules("greedy"))[0]

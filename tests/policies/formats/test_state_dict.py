@@ -15,7 +15,7 @@ from torch import nn
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.policies import notes
-from gapfloor.policies.formats.inference import require_torch
+from gapfloor.policies.backends import require_torch
 from gapfloor.policies.formats.spec import FORMATS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.notes import PolicyWarning

@@ -13,13 +13,13 @@ import importlib.metadata
 import itertools
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.engines.engine import GYMNASIUM
-from gapfloor.engines.gymnasium.factory import Recipe, begin_level, make_env
+from gapfloor.engines.engine import GYMNASIUM, EngineSpec
+from gapfloor.engines.gymnasium.factory import arguments_of, begin_level, is_factory, make_env
 from gapfloor.engines.gymnasium.spaces import ActionForm, Layout, action_form, layout_of, mask_source
 from gapfloor.errors import UsageError
 from gapfloor.shipped import shipped
@@ -50,81 +50,83 @@ class Description:
     """Whether it declares a number of steps after which an episode is cut."""
 
 
+def describe(spec: EngineSpec) -> Description:
+    """What an environment is, whatever version of it a specification names; refuses what cannot be measured."""
+    return _describe(replace(spec, version="", options=tuple(sorted(spec.options))))
+
+
 @functools.lru_cache(maxsize=64)
-def describe(recipe: Recipe) -> Description:
-    """Make an environment once and find out what it is; refuses what cannot be measured."""
-    env = make_env(recipe)
-    _refuse_other_interface(env, recipe)
-    form = action_form(env.action_space, game=recipe.game)
+def _describe(spec: EngineSpec) -> Description:
+    env = make_env(spec)
+    _refuse_other_interface(env, spec)
+    form = action_form(env.action_space, game=spec.game)
     layout = layout_of(env.observation_space)
-    names, noop, words = _actions(env, recipe, form)
+    names, noop, words = _actions(env, spec, form)
     metadata = getattr(env, "metadata", None) or {}
     facts: dict[str, Any] = {}
-    source = mask_source(env, begin_level(recipe, env, 0, render_mode=None)[2])
+    source = mask_source(env, begin_level(spec, env, 0, render_mode=None)[2])
     # Masks are read only if the user asks, because most agents never saw them.
-    wanted = recipe.own("masks")
+    wanted = spec.option("masks")
     if wanted not in (None, True, False):
         raise UsageError(f"The option masks is {wanted!r}: write masks=true or masks=false.")
     if wanted and not source:
         raise UsageError(
-            f"{recipe.game} does not say which actions are legal: it has neither a method action_masks() nor "
+            f"{spec.game} does not say which actions are legal: it has neither a method action_masks() nor "
             "info['action_mask']. Leave out --option masks=true."
         )
     facts |= {"masks": source if wanted else "", "offers_masks": bool(source)}
     facts["has_limit"] = getattr(getattr(env, "spec", None), "max_episode_steps", None) is not None
     can_draw = "rgb_array" in (metadata.get("render_modes") or ())
-    if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in recipe.arguments:
+    if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in arguments_of(spec):
         facts["render_mode"] = "rgb_array"
-    version = _version(env, recipe) if recipe.engine == GYMNASIUM.name else env.version
+    version = _version(env, spec) if spec.engine == GYMNASIUM.name else env.version
     with contextlib.suppress(Exception):
         env.close()
     return Description(version, form, noop, words, names, layout, **facts)
 
 
-def _refuse_other_interface(env: Any, recipe: Recipe) -> None:
+def _refuse_other_interface(env: Any, spec: EngineSpec) -> None:
     """Refuse what is not a single environment of Gymnasium."""
     import gymnasium
     from gymnasium.vector import VectorEnv
 
     if isinstance(env, VectorEnv):
         raise UsageError(
-            f"{recipe.game} returned a vector environment: return a single one, of which gapfloor makes as many as it "
+            f"{spec.game} returned a vector environment: return a single one, of which gapfloor makes as many as it "
             "needs."
         )
     # gymnax.make returns the environment with its parameters.
     for kind in type(env[0] if isinstance(env, tuple) and env else env).__mro__:
         words = _KNOWN["other_interfaces"].get(kind.__module__.partition(".")[0])
         if words is not None and not isinstance(env, gymnasium.Env):
-            raise UsageError(f"{recipe.game} returned {words}.")
+            raise UsageError(f"{spec.game} returned {words}.")
     needed = ("reset", "step", "action_space", "observation_space")
     if not all(hasattr(env, name) for name in needed):
         raise UsageError(
-            f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one with "
+            f"{spec.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one with "
             f"{', '.join(needed)}."
         )
 
 
-def score_name(recipe: Recipe, names: Iterable[str]) -> str:
+def score_name(spec: EngineSpec, names: Iterable[str]) -> str:
     """The name under which `info` has the score that the user asked for."""
-    wanted, known = str(recipe.own("score")), list(names)
+    wanted, known = str(spec.option("score")), list(names)
     for name in known:
         if name in (_KNOWN["success"] if wanted == SUCCESS else (wanted,)):
             return name
     what = f"success (none of {', '.join(_KNOWN['success'])})" if wanted == SUCCESS else f"a score '{wanted}'"
     offered = ", ".join(known[:12]) or "nothing"
     raise UsageError(
-        f"{recipe.game} does not report {what}: info has {offered}. Leave out --score for the reward."
+        f"{spec.game} does not report {what}: info has {offered}. Leave out --score for the reward."
     )
 
 
-def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...], Any, str]:
+def _actions(env: Any, spec: EngineSpec, form: ActionForm) -> tuple[tuple[str, ...], Any, str]:
     """Names of the actions, the action of idle slots, and how that is known: named, the user's choice, or zero."""
-    space, chosen = form.space, recipe.own("noop")
+    space, chosen = form.space, spec.option("noop")
     if not isinstance(space, Discrete):
         if chosen is not None:
-            raise UsageError(
-                f"The option noop needs numbered actions, but those of {recipe.game} are {space}."
-            )
+            raise UsageError(f"The option noop needs numbered actions, but those of {spec.game} are {space}.")
         return (), space.zero(), "the action of zeros (or the nearest one) is used"
     names = _names(getattr(env, "unwrapped", env), space)
     if chosen is None:
@@ -164,11 +166,11 @@ def _names(inner: Any, space: Discrete) -> tuple[str, ...]:
     return tuple(str(action) for action in range(space.n))
 
 
-def _version(env: Any, recipe: Recipe) -> str:
+def _version(env: Any, spec: EngineSpec) -> str:
     """Gymnasium's version and those of every package whose code is in the environment."""
     modules = {type(each).__module__ for each in _layers(env)}
-    if recipe.is_factory:
-        modules.add(recipe.game.partition(":")[0])
+    if is_factory(spec):
+        modules.add(spec.game.partition(":")[0])
     parts: dict[str, str] = {}
     for module in sorted(modules):
         top = module.partition(".")[0]

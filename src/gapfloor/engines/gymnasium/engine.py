@@ -13,7 +13,7 @@ import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from gapfloor.engines.engine import (
     map_arrays,
 )
 from gapfloor.engines.gymnasium.description import SUCCESS, describe, score_name
-from gapfloor.engines.gymnasium.factory import Recipe, begin_level
+from gapfloor.engines.gymnasium.factory import begin_level
 from gapfloor.engines.gymnasium.spaces import mask_method
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
@@ -56,20 +56,20 @@ MOST_PIXELS = 200
 
 
 def make_spec(
-    game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
+    game: str,
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Option] | None = None,
+    engine: str = GYMNASIUM.name,
 ) -> EngineSpec:
-    """The checked recipe of a Gymnasium environment; making it once is part of the check."""
-    return spec_of(Recipe(game, tuple(sorted((options or {}).items()))), mode=mode)
-
-
-def spec_of(recipe: Recipe, *, mode: str | None) -> EngineSpec:
-    """The specification of an environment that has no modes."""
+    """The checked recipe of an environment, which has no modes; making it once is part of the check."""
     if mode not in (None, MODE):
         raise UsageError(
-            f"{recipe.game} has no modes: --mode {mode} is for ProcGen. Give arguments of an environment as options, "
+            f"{game} has no modes: --mode {mode} is for ProcGen. Give arguments of an environment as options, "
             "e.g. --option size=8."
         )
-    return EngineSpec(recipe.engine, describe(recipe).version, recipe.game, MODE, recipe.options)
+    spec = EngineSpec(engine, "", game, MODE, tuple(sorted((options or {}).items())))
+    return replace(spec, version=describe(spec).version)
 
 
 @functools.lru_cache(maxsize=64)
@@ -80,7 +80,7 @@ def check_ends(spec: EngineSpec) -> None:
     """
     from gapfloor.engines.level_play import random_actions
 
-    if describe(recipe_of(spec)).has_limit:
+    if describe(spec).has_limit:
         return
     rng, cpu, clock = np.random.default_rng(0), time.process_time(), time.monotonic()
     with contextlib.closing(engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))) as engine:
@@ -98,14 +98,8 @@ def check_ends(spec: EngineSpec) -> None:
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
     """A running engine of `spec`; refuses a specification made with other versions."""
-    recipe = recipe_of(spec)
-    GYMNASIUM.check_version(spec.version, describe(recipe).version)
-    return GymnasiumEngine(recipe, slots=slots, levels=levels, draw=draw)
-
-
-def recipe_of(spec: EngineSpec) -> Recipe:
-    """The environment that a specification names."""
-    return Recipe(spec.game, tuple(sorted(spec.options)), spec.engine)
+    ENGINES[spec.engine].check_version(spec.version, describe(spec).version)
+    return GymnasiumEngine(spec, slots=slots, levels=levels, draw=draw)
 
 
 @dataclass(frozen=True)
@@ -122,12 +116,12 @@ class SlotState:
 class GymnasiumEngine:
     """A batch of single environments; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
-    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
+    def __init__(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         check_draw(draw)
         if slots < 1:
             raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
-        self.recipe, self.n_slots = recipe, slots
-        self.description = description = describe(recipe)
+        self.spec, self.n_slots = spec, slots
+        self.description = description = describe(spec)
         self.action_space, self.noop = description.form.space, description.noop
         self.n_actions = self.action_space.n if isinstance(self.action_space, Discrete) else 0
         self.action_names = description.action_names
@@ -149,7 +143,7 @@ class GymnasiumEngine:
         self._rewards, self._firsts = np.zeros(slots), np.ones(slots, dtype=bool)
         self._plays, self._succeeded = np.zeros(slots, dtype=bool), np.zeros(slots, dtype=bool)
         self._lengths = np.zeros(slots, dtype=np.int64)
-        self._scores = recipe.own("score") is not None
+        self._scores = spec.option("score") is not None
         self._most_steps = MOST_STEPS if description.has_limit else MOST_STEPS_UNDECLARED
         self.masks: Masks | None = None
         if description.masks:
@@ -161,7 +155,7 @@ class GymnasiumEngine:
 
     @functools.cached_property
     def can_clone(self) -> bool:
-        return _replays(self.recipe)
+        return _replays(self.spec)
 
     def observe(self) -> Step:
         self._start()
@@ -179,7 +173,7 @@ class GymnasiumEngine:
         if self._lengths.max() > self._most_steps:
             level = self.level_seeds[int(self._lengths.argmax())]
             raise UsageError(
-                f"An episode of {self.recipe.game} (level {level}) has not ended after {self._most_steps:,} steps: end "
+                f"An episode of {self.spec.game} (level {level}) has not ended after {self._most_steps:,} steps: end "
                 "it with --option max_episode_steps=N."
             )
         self._firsts[playing] = False
@@ -261,7 +255,7 @@ class GymnasiumEngine:
     def _play(self, slot: int, level_seed: int) -> None:
         """Put a slot at the start of a level."""
         env, observation, info = begin_level(
-            self.recipe, self._envs[slot], level_seed, render_mode=self.description.render_mode
+            self.spec, self._envs[slot], level_seed, render_mode=self.description.render_mode
         )
         self._use(slot, env)
         self._actions[slot] = []
@@ -301,7 +295,7 @@ class GymnasiumEngine:
             except (TypeError, ValueError, LookupError) as error:
                 words = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
                 raise UsageError(
-                    f"{self.recipe.game} returned an observation that is not in its observation space "
+                    f"{self.spec.game} returned an observation that is not in its observation space "
                     f"({layout.describe()}): {words}. Correct the observation or the space."
                 ) from error
         if self.masks is not None:
@@ -310,7 +304,7 @@ class GymnasiumEngine:
                 mask = mask_method(self._envs[slot])() if is_method else info["action_mask"]
             except Exception as error:
                 raise self._fail("stating which actions are legal", error) from error
-            where = f"{self.recipe.game} (level {self.level_seeds[slot]})"
+            where = f"{self.spec.game} (level {self.level_seeds[slot]})"
             self.masks[slot] = self.description.form.legal_row(mask, where=where)
 
     def _earn(self, playing: npt.NDArray[np.integer[Any]], rewards: Sequence[Any]) -> None:
@@ -330,7 +324,7 @@ class GymnasiumEngine:
             if math.isfinite(number):
                 return number
         raise UsageError(
-            f"{self.recipe.game} returned the reward {' '.join(repr(reward).split())[:100]}, which is not one finite "
+            f"{self.spec.game} returned the reward {' '.join(repr(reward).split())[:100]}, which is not one finite "
             "number: give it a wrapper that returns one (--option wrapper=module:Class)."
         )
 
@@ -340,8 +334,8 @@ class GymnasiumEngine:
         Robot tasks give a shaped reward and say in `info` whether the task is solved. Papers report the share of
         episodes in which it was solved at some step. Any other score is added up as rewards are.
         """
-        reported = info[score_name(self.recipe, info or ())]
-        if self.recipe.own("score") != SUCCESS:
+        reported = info[score_name(self.spec, info or ())]
+        if self.spec.option("score") != SUCCESS:
             return reported
         is_first = bool(reported) and not self._succeeded[slot]
         self._succeeded[slot] |= bool(reported)
@@ -350,25 +344,25 @@ class GymnasiumEngine:
     def _check_cloning(self) -> None:
         if not self.can_clone:
             raise UsageError(
-                f"States of {self.recipe.game} cannot be saved, because the same actions on the same level do not give "
+                f"States of {self.spec.game} cannot be saved, because the same actions on the same level do not give "
                 "the same state again, so calibration is not possible: gapfloor doctor shows the details."
             )
 
     def _fail(self, what: str, error: Exception) -> GapfloorError:
-        return UsageError(f"{self.recipe.game} failed in {what}: {type(error).__name__}: {error}")
+        return UsageError(f"{self.spec.game} failed in {what}: {type(error).__name__}: {error}")
 
 
 @functools.lru_cache(maxsize=64)
-def _replays(recipe: Recipe) -> bool:
+def _replays(spec: EngineSpec) -> bool:
     """Whether the same actions on the same level give the same state again, by which states are saved; tried once."""
     from gapfloor.engines.level_play import level_of_unlike_clones
 
-    if ENGINES[recipe.engine].never_clones:
+    if ENGINES[spec.engine].never_clones:
         return False
     # Whatever an environment's own code raises: its states cannot be saved.
     with (
         contextlib.suppress(Exception),
-        contextlib.closing(GymnasiumEngine(recipe, slots=3, levels=LevelSet(0, 2))) as engine,
+        contextlib.closing(GymnasiumEngine(spec, slots=3, levels=LevelSet(0, 2))) as engine,
     ):
         engine.__dict__["can_clone"] = True
         return level_of_unlike_clones(engine, (0, 1)) is None

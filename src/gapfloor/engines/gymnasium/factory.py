@@ -6,14 +6,14 @@ no-op, its observations) is found out in `gapfloor.engines.gymnasium.description
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import traceback
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.engines.engine import ENVPOOL, GYMNASIUM, Option
+from gapfloor.engines.engine import ENVPOOL, GYMNASIUM, EngineSpec
 from gapfloor.errors import (
     GapfloorError,
     MissingExtraError,
@@ -33,82 +33,95 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """An environment's name and options, in the order in which a specification keeps them."""
-
-    game: str
-    options: tuple[tuple[str, Option], ...] = ()
-    engine: str = GYMNASIUM.name
-    """Who makes it: Gymnasium or EnvPool."""
-
-    @property
-    def is_factory(self) -> bool:
-        """Whether the name is `package.module:function`, not an ID of Gymnasium's registry."""
-        _, separator, function = self.game.partition(":")
-        return bool(separator) and function.isidentifier()
-
-    @property
-    def arguments(self) -> dict[str, Option]:
-        """What the environment's own maker is given."""
-        return {name: value for name, value in self.options if name not in _KNOWN["own_options"]}
-
-    def own(self, name: str) -> Option | None:
-        """An option that gapfloor reads itself."""
-        return dict(self.options).get(name)
-
-    @property
-    def level_place(self) -> tuple[str, str]:
-        """Where the environment takes its level: (`seed`, ""), (`options`, NAME) or (`argument`, NAME).
-
-        >>> Recipe("mine:make", (("level_in", "options:level"),)).level_place
-        ('options', 'level')
-        """
-        text = str(self.own("level_in") or "seed")
-        place, _, name = text.partition(":")
-        if place in ("options", "argument") and name:
-            return place, name
-        if text != "seed":
-            raise UsageError(
-                f"The level cannot be passed in '{text}': write options:NAME for reset(options={{NAME: level}}), or "
-                "argument:NAME for an argument of the environment's maker."
-            )
-        return "seed", ""
+def is_factory(spec: EngineSpec) -> bool:
+    """Whether the name is `package.module:function`, not an ID of Gymnasium's registry."""
+    return spec.game.partition(":")[2].isidentifier()
 
 
-def make_env(recipe: Recipe, *, level: int = 0, render_mode: str | None = None) -> Any:
-    """A new environment of a recipe; `level` matters where it is an argument of the maker."""
+def arguments_of(spec: EngineSpec) -> dict[str, Any]:
+    """What the environment's own maker is given."""
+    return {name: value for name, value in spec.options if name not in _KNOWN["own_options"]}
+
+
+def level_place(spec: EngineSpec) -> tuple[str, str]:
+    """Where the environment takes its level: (`seed`, ""), (`options`, NAME) or (`argument`, NAME).
+
+    >>> level_place(EngineSpec("gymnasium", "", "mine:make", "default", (("level_in", "options:level"),)))
+    ('options', 'level')
+    """
+    text = str(spec.option("level_in") or "seed")
+    place, _, name = text.partition(":")
+    if place in ("options", "argument") and name:
+        return place, name
+    if text != "seed":
+        raise UsageError(
+            f"The level cannot be passed in '{text}': write options:NAME for reset(options={{NAME: level}}), or "
+            "argument:NAME for an argument of the environment's maker."
+        )
+    return "seed", ""
+
+
+def make_env(spec: EngineSpec, *, level: int = 0, render_mode: str | None = None) -> Any:
+    """A new environment of a specification; `level` matters where it is an argument of the maker."""
     GYMNASIUM.installed_version()
-    arguments: dict[str, Any] = recipe.arguments
-    place, name = recipe.level_place
-    if place == "argument":
-        arguments[name] = level
-    if recipe.engine == ENVPOOL.name:
+    if spec.engine == ENVPOOL.name:
         from gapfloor.engines.envpool import PoolEnvironment
 
-        return PoolEnvironment(recipe)
-    make = _call_factory if recipe.is_factory else _make_id
+        return PoolEnvironment(spec)
+    arguments = arguments_of(spec)
+    place, name = level_place(spec)
+    if place == "argument":
+        arguments[name] = level
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about old versions of environments: the name was the user's choice
-            env = make(recipe, arguments, render_mode)
-            for wrapper in filter(None, str(recipe.own("wrapper") or "").split(",")):
+            # About old versions of environments: the name was the user's choice.
+            warnings.simplefilter("ignore")
+            env = _made(spec, arguments, render_mode)
+            for wrapper in filter(None, str(spec.option("wrapper") or "").split(",")):
                 env = named_object(wrapper, what="wrapper")(env)
             return env
     except GapfloorError:
         raise
     except Exception as error:
         said = str(error) or f"in `{traceback.extract_tb(error.__traceback__)[-1].line}`"
-        raise UsageError(f"{recipe.game} cannot be made: {type(error).__name__}: {said}") from error
+        raise UsageError(f"{spec.game} cannot be made: {type(error).__name__}: {said}") from error
 
 
-def begin_level(recipe: Recipe, env: Any, level: int, *, render_mode: str | None) -> tuple[Any, Any, Any]:
+def _made(spec: EngineSpec, arguments: dict[str, Any], render_mode: str | None) -> Any:
+    """What Gymnasium or the user's factory makes of these arguments, with the step limit that the user asked for."""
+    import gymnasium
+
+    limit = spec.option("max_episode_steps")
+    if is_factory(spec):
+        make = named_object(spec.game, what="environment")
+        takes = set(parameters_of(make))
+    else:
+        _register(spec.game)
+        make = functools.partial(gymnasium.make, spec.game, disable_env_checker=True)
+        takes = {"render_mode", "max_episode_steps"}
+    if render_mode is not None and "render_mode" in takes:
+        arguments.setdefault("render_mode", render_mode)
+    if limit is not None and "max_episode_steps" in takes:
+        arguments["max_episode_steps"] = limit
+    try:
+        env = make(**arguments)
+    except gymnasium.error.DependencyNotInstalled as error:
+        extra = next((each for each in ("mujoco", "box2d") if f"[{each}]" in str(error)), None)
+        if extra is None:
+            raise
+        raise MissingExtraError(
+            f'{spec.game} needs more packages: pip install "gapfloor[{extra}]".'
+        ) from None
+    if limit is not None and "max_episode_steps" not in takes:
+        env = gymnasium.wrappers.TimeLimit(env, int(limit))
+    return env
+
+
+def begin_level(spec: EngineSpec, env: Any, level: int, *, render_mode: str | None) -> tuple[Any, Any, Any]:
     """An environment at the start of a level, its first observation and info; `env` is used again where possible."""
-    place, name = recipe.level_place
+    place, name = level_place(spec)
     if env is None or place == "argument":
-        env = make_env(recipe, level=level, render_mode=render_mode)
+        env = make_env(spec, level=level, render_mode=render_mode)
     options = {name: level} if place == "options" else None
     try:
         with without_chatter():
@@ -117,35 +130,16 @@ def begin_level(recipe: Recipe, env: Any, level: int, *, render_mode: str | None
     except GapfloorError:
         raise
     except Exception as error:
-        words = f"{recipe.game} failed in reset(seed={level}): {type(error).__name__}: {error}"
+        words = f"{spec.game} failed in reset(seed={level}): {type(error).__name__}: {error}"
         if isinstance(error, TypeError):
             words += ". gapfloor needs an environment whose seed is a level."
         raise UsageError(words) from error
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise UsageError(
-            f"reset of {recipe.game} returned a {type(answer).__name__}, not (observation, info): it has the interface "
+            f"reset of {spec.game} returned a {type(answer).__name__}, not (observation, info): it has the interface "
             "of the old gym and needs an adapter (see docs/my-environment.md)."
         )
     return env, *answer
-
-
-def _make_id(recipe: Recipe, arguments: dict[str, Any], render_mode: str | None) -> Any:
-    import gymnasium
-
-    if recipe.own("max_episode_steps") is not None:
-        arguments["max_episode_steps"] = recipe.own("max_episode_steps")
-    if render_mode is not None:
-        arguments.setdefault("render_mode", render_mode)
-    _register(recipe.game)
-    try:
-        return gymnasium.make(recipe.game, disable_env_checker=True, **arguments)
-    except gymnasium.error.DependencyNotInstalled as error:
-        extra = next((each for each in ("mujoco", "box2d") if f"[{each}]" in str(error)), None)
-        if extra is None:
-            raise
-        raise MissingExtraError(
-            f'{recipe.game} needs more packages: pip install "gapfloor[{extra}]".'
-        ) from None
 
 
 def _register(name: str) -> None:
@@ -171,21 +165,6 @@ def _register(name: str) -> None:
         raise UnknownEnvironmentError(
             f"{error} An environment of another package is written gym:package:ID, so that it is imported first."
         ) from None
-
-
-def _call_factory(recipe: Recipe, arguments: dict[str, Any], render_mode: str | None) -> Any:
-    import gymnasium
-
-    factory = named_object(recipe.game, what="environment")
-    takes, limit = parameters_of(factory), recipe.own("max_episode_steps")
-    if render_mode is not None and "render_mode" in takes:
-        arguments.setdefault("render_mode", render_mode)
-    if limit is not None and "max_episode_steps" in takes:
-        arguments["max_episode_steps"] = limit
-    env = factory(**arguments)
-    if limit is not None and "max_episode_steps" not in takes:
-        env = gymnasium.wrappers.TimeLimit(env, int(limit))
-    return env
 
 
 def named_object(name: str, *, what: str) -> Any:

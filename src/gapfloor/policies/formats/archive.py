@@ -61,23 +61,18 @@ def read_archive(content: bytes, *, name: str) -> dict[str, bytes]:
     Names that are equal, or that differ only in case, are refused: readers disagree about which one counts. So
     is an archive whose entries would take far more memory than the file has bytes.
     """
+    entries: dict[str, bytes] = {}
     with open_archive(content) as archive:
-        _check_directory(archive.infolist(), name=name, file_bytes=len(content))
-        entries = {}
+        check_growth(sum(each.file_size for each in archive.infolist()), len(content), what=name)
+        seen: set[str] = set()
         for each in archive.infolist():
+            if each.filename.lower() in seen:
+                raise PolicyError(
+                    f"{name} holds two entries named {each.filename!r}, and readers disagree about which one counts: "
+                    "save the policy again."
+                )
+            seen.add(each.filename.lower())
             with archive.open(each) as file:
                 # Read to the stated size: without it, zipfile first unpacks whatever is there.
                 entries[each.filename] = file.read(each.file_size)
-        return entries
-
-
-def _check_directory(entries: list[zipfile.ZipInfo], *, name: str, file_bytes: int) -> None:
-    check_growth(sum(each.file_size for each in entries), file_bytes, what=name)
-    seen: set[str] = set()
-    for each in entries:
-        if each.filename.lower() in seen:
-            raise PolicyError(
-                f"{name} holds two entries named {each.filename!r}, and readers disagree about which one counts: save "
-                "the policy again."
-            )
-        seen.add(each.filename.lower())
+    return entries

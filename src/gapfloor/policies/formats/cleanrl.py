@@ -10,18 +10,18 @@ does not record them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from gapfloor.errors import PolicyError, UsageError
+from gapfloor.policies.backends import missing_library
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
-from gapfloor.policies.formats.inference import missing_library
+from gapfloor.policies.formats.network import RecurrentPolicy, TorchPolicy, check_array
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import read_network
-from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.users_code import parameters_of, required_parameters
 
 
@@ -38,36 +38,21 @@ class CleanRLPolicy(TorchPolicy):
 
     def read(self, observations: Any) -> Any:
         """One tensor of 32-bit floats, as in CleanRL."""
-        if isinstance(observations, Mapping):
-            raise PolicyError(
-                f"{self.name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to "
-                "choose one of them."
-            )
+        check_array(observations, name=self.name)
         return observations.float()
 
-    def compute(self, inputs: Any) -> tuple[Any]:
-        self.network.get_action_and_value(inputs, action=_some_actions(inputs))
-        return (self._output(),)
+    def compute(self, inputs: Any, *memory: Any) -> tuple[Sequence[Any], Any]:
+        import torch
 
-    def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[tuple[Any], Any]:
-        """CleanRL calls the starts of episodes `done`."""
-        *_, state = self.network.get_action_and_value(inputs, state, starts, action=_some_actions(inputs))
-        return (self._output(),), state
-
-    def _output(self) -> Any:
+        # Actions are given, so that the agent does not draw any.
+        some = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
+        returned = self.network.get_action_and_value(inputs, *memory, action=some)
         if self._caught is None:
             raise PolicyError(
                 f"{self.name} did not use the part that head= names: name the part that returns the logits."
             )
         logits, self._caught = self._caught, None
-        return logits
-
-
-def _some_actions(inputs: Any) -> Any:
-    """Actions for `get_action_and_value`, so that the agent does not draw any."""
-    import torch
-
-    return torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
+        return (logits,), returned[-1] if memory else None
 
 
 def load_cleanrl(spec: PolicySpec, *, device: str) -> CleanRLPolicy | RecurrentPolicy:
@@ -75,7 +60,7 @@ def load_cleanrl(spec: PolicySpec, *, device: str) -> CleanRLPolicy | RecurrentP
     agent = read_network(
         spec, option="agent", arguments=lambda make: (_environments(make, spec), {}), device=device
     )
-    head = spec.text("head") or "actor"
+    head = spec.options.get("head") or "actor"
     policy = policy_of_agent(agent, where=str(spec.path), name=spec.path.stem, head=head, device=device)
     policy.fingerprint = hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)})
     return policy
@@ -114,7 +99,7 @@ def _environments(make: Any, spec: PolicySpec) -> tuple[Any, ...]:
         from gymnasium import spaces
     except ImportError as error:
         raise missing_library(error) from None
-    shape, n_actions = spec.text("observation"), spec.whole_number("actions")
+    shape, n_actions = spec.options.get("observation"), spec.whole_number("actions")
     if n_actions is None or not re.fullmatch(r"[1-9]\d{0,5}(x[1-9]\d{0,5})*", shape or ""):
         raise UsageError(
             f"{make.__name__} is made for the spaces of its environments, which {spec.path} does not record: add "

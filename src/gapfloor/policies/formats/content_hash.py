@@ -6,6 +6,7 @@ rebuilt.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import json
@@ -55,19 +56,18 @@ def extend_hash(fingerprint: str, **more: Any) -> str:
     return hashlib.sha256(json.dumps([fingerprint, more], sort_keys=True).encode()).hexdigest()
 
 
-def source_of(cls: type) -> str:
-    """The hash of the file that defines a user's class (other code is another policy); empty if there is no file."""
-    try:
-        file = inspect.getsourcefile(cls)
-    except TypeError:
-        return ""
-    return hash_bytes(Path(file).read_bytes()) if file is not None and Path(file).is_file() else ""
-
-
 def sources_in(module: Any, *, libraries: tuple[str, ...] = ("torch.",)) -> list[str]:
-    """The hashes of the files that define the classes of a torch module and its parts, without those of libraries."""
-    own = {type(part) for part in module.modules() if not type(part).__module__.startswith(libraries)}
-    return sorted(source_of(cls) for cls in own)
+    """The hashes of the files that define the classes of a torch module and its parts, without those of libraries.
+
+    Other code is another policy. The hash of a class without a file is empty.
+    """
+    hashes = []
+    for cls in {type(part) for part in module.modules() if not type(part).__module__.startswith(libraries)}:
+        file = None
+        with contextlib.suppress(TypeError):
+            file = inspect.getsourcefile(cls)
+        hashes.append(hash_bytes(Path(file).read_bytes()) if file and Path(file).is_file() else "")
+    return sorted(hashes)
 
 
 def describe_module(module: Any) -> dict[str, Any]:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from gapfloor.errors import MissingExtraError, PolicyError
 from gapfloor.input_files import read_policy_file
-from gapfloor.policies.formats.recognise import kind_of_content
-from gapfloor.policies.formats.spec import CHECKPOINT, FORMATS, PolicySpec
+from gapfloor.policies.formats.spec import CHECKPOINT, FORMATS, PolicySpec, kind_of_content
 from gapfloor.policies.notes import first_line
 
 #: The files of a repository that can be a policy, by their endings.
@@ -30,9 +28,31 @@ def fetch_policy(spec: PolicySpec) -> PolicySpec:
             f"'hf:{str(spec.path)[:200]}' does not name a file on the Hub: write hf:OWNER/NAME, hf:OWNER/NAME/FILE or "
             "hf:OWNER/NAME@REVISION/FILE."
         )
-    repo, revision = match["repo"], match["revision"]
-    file = match["file"] or _only_policy(repo, revision)
-    path = _download(repo, revision, file)
+    try:
+        import huggingface_hub as hub
+        import huggingface_hub.constants
+    except ImportError as error:
+        raise MissingExtraError('hf: needs huggingface_hub: pip install "gapfloor[hub]".') from error
+    repo, file, revision = match["repo"], match["file"], {"revision": match["revision"]}
+    wanted = f"{repo}/{file}" if file else repo
+    try:
+        if file is None:
+            if hub.constants.HF_HUB_OFFLINE:
+                folder = Path(hub.snapshot_download(repo, **revision, local_files_only=True))
+                names = [
+                    str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file()
+                ]
+            else:
+                names = list(hub.HfApi().list_repo_files(repo, **revision))
+            file = _only_policy(names, repo)
+        path = Path(hub.hf_hub_download(repo, file, **revision))
+    except PolicyError:
+        raise
+    except Exception as error:
+        raise PolicyError(
+            f"{wanted} cannot be fetched from the Hugging Face Hub ({first_line(error)}): check the name, the revision "
+            "and the network."
+        ) from error
     if path.suffix == ".safetensors" and not spec.options:
         return PolicySpec(CHECKPOINT, path)
     kind = "cleanrl" if file.endswith(".cleanrl_model") else kind_of_content(read_policy_file(path))
@@ -41,47 +61,14 @@ def fetch_policy(spec: PolicySpec) -> PolicySpec:
     return PolicySpec(kind, path, spec.options).checked()
 
 
-def _only_policy(repo: str, revision: str | None) -> str:
-    names = [name for name in _file_names(repo, revision) if name.endswith(ENDINGS)]
-    if len(names) == 1:
-        return names[0]
-    if not names:
+def _only_policy(names: list[str], repo: str) -> str:
+    """The file of a repository that can be a policy; refused where there is none, or more than one."""
+    found = sorted(name for name in names if name.endswith(ENDINGS))
+    if len(found) == 1:
+        return found[0]
+    if not found:
         raise PolicyError(f"{repo} has no file that can be a policy ({', '.join(ENDINGS)}).")
     raise PolicyError(
-        f"{repo} has {len(names)} files that can be a policy ({', '.join(sorted(names)[:10])}): name one, e.g. "
-        f"hf:{repo}/{sorted(names)[0]}."
+        f"{repo} has {len(found)} files that can be a policy ({', '.join(found[:10])}): name one, e.g. "
+        f"hf:{repo}/{found[0]}."
     )
-
-
-def _file_names(repo: str, revision: str | None) -> list[str]:
-    hub = _hub()
-    try:
-        if hub.constants.HF_HUB_OFFLINE:
-            folder = Path(hub.snapshot_download(repo, revision=revision, local_files_only=True))
-            return [str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file()]
-        return list(hub.HfApi().list_repo_files(repo, revision=revision))
-    except Exception as error:
-        raise _refusal(repo, error) from error
-
-
-def _download(repo: str, revision: str | None, file: str) -> Path:
-    try:
-        return Path(_hub().hf_hub_download(repo, file, revision=revision))
-    except Exception as error:
-        raise _refusal(f"{repo}/{file}", error) from error
-
-
-def _refusal(what: str, error: Exception) -> PolicyError:
-    return PolicyError(
-        f"{what} cannot be fetched from the Hugging Face Hub ({first_line(error)}): check the name, the revision "
-        "and the network."
-    )
-
-
-def _hub() -> Any:
-    try:
-        import huggingface_hub
-        import huggingface_hub.constants
-    except ImportError as error:
-        raise MissingExtraError('hf: needs huggingface_hub: pip install "gapfloor[hub]".') from error
-    return huggingface_hub

@@ -13,12 +13,13 @@ from typing import Any
 
 from gapfloor.engines.engine import map_arrays
 from gapfloor.errors import PolicyError, UsageError
+from gapfloor.policies.acting import copy_of_network
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
-from gapfloor.policies.formats.network_form import NetworkForm
+from gapfloor.policies.formats.network import NetworkForm, RecurrentPolicy, TorchPolicy
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import read_network
-from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import note_once
+from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.users_code import parameters_of
 
 #: Names under which networks commonly take the state of their memory, after the observation. The second group also
@@ -49,51 +50,82 @@ class ModulePolicy(TorchPolicy):
         self._channels_first: bool | None = False if self._form.transpose else None
 
     def read(self, observations: Any) -> Any:
-        return map_arrays(self._form.apply(observations), _as_float)
+        # Bytes are images and doubles are what Python computes in: networks compute with 32-bit floats.
+        return map_arrays(
+            self._form.apply(observations),
+            lambda each: (
+                each.float() if each.is_floating_point() or str(each.dtype) == "torch.uint8" else each
+            ),
+        )
 
-    def compute(self, inputs: Any) -> tuple[Any, ...]:
-        if self._logits_at is None:
-            _refuse_lost_memory(self.network, inputs, name=self.name)
-        return self._chosen(self._run(inputs))
-
-    def _chosen(self, output: Any) -> tuple[Any, ...]:
-        """The parts of what the network returned that the readout reads."""
+    def compute(self, inputs: Any, *memory: Any) -> tuple[Sequence[Any], Any]:
+        state = None
+        if memory:
+            before, starts = memory
+            output = self._run(inputs, _restarted(before, starts))
+            if not isinstance(output, (tuple, list)) or len(output) < 2:
+                raise PolicyError(f"{self.name} takes a state but does not return one. {_REMEDY}")
+            *rest, state = output
+            for each in state if isinstance(state, (tuple, list)) else (state,):
+                if not _is_array(each) or each.ndim not in (2, 3) or each.shape[-2] != len(starts):
+                    raise PolicyError(
+                        f"{self.name} returned a state of {_describe(each)} for {len(starts)} rows, so its memory "
+                        f"cannot be kept row by row. {_REMEDY}"
+                    )
+            output = rest[0] if len(rest) == 1 else rest
+        else:
+            layer = _recurrent_layer(self.network) if self._logits_at is None else None
+            is_sequence = isinstance(inputs, Mapping) or inputs.ndim == 3
+            if (
+                layer is not None
+                and not is_sequence
+                and getattr(self.network, "keeps_no_state", False) is not True
+            ):
+                raise PolicyError(
+                    f"{self.name} contains a layer {type(layer).__name__}, but forward takes no state, so its memory "
+                    f"would be lost after every step. {_REMEDY} If it needs no memory, set keeps_no_state = True on it."
+                )
+            output = self._run(inputs)
         if self._form.output is not None:
             output = self._form.choose(output, name=self.name)
         if self._logits_at is None:
             self._logits_at = find_logits(output, name=self.name)
         for step in self._logits_at:
             output = output.logits if step is _ITS_LOGITS else output[step]
-        return (output,)
-
-    def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[tuple[Any, ...], Any]:
-        output = self._run(inputs, _restarted(state, starts))
-        if not isinstance(output, (tuple, list)) or len(output) < 2:
-            raise PolicyError(f"{self.name} takes a state but does not return one. {_REMEDY}")
-        *rest, state = output
-        for each in state if isinstance(state, (tuple, list)) else (state,):
-            if not _is_array(each) or each.ndim not in (2, 3) or each.shape[each.ndim - 2] != len(starts):
-                raise PolicyError(
-                    f"{self.name} returned a state of {_describe(each)} for {len(starts)} rows, so its memory cannot "
-                    f"be kept row by row. {_REMEDY}"
-                )
-        return self._chosen(rest[0] if len(rest) == 1 else rest), state
+        return (output,), state
 
     def _run(self, inputs: Any, *state: Any) -> Any:
         """The network's output; images are turned where it does not take them as the environment gives them."""
-        if self._channels_first is not None or isinstance(inputs, Mapping) or inputs.ndim != 4:
-            return self.network(_turned(inputs) if self._channels_first else inputs, *state)
+        if self._channels_first is False or isinstance(inputs, Mapping) or inputs.ndim != 4:
+            return self.network(inputs, *state)
+        turned = inputs.permute(0, 3, 1, 2).contiguous()
+        if self._channels_first:
+            return self.network(turned, *state)
         try:
             output = self.network(inputs, *state)
             self._channels_first = False
         except RuntimeError as error:
             try:
-                output = self.network(_turned(inputs), *state)
+                output = self.network(turned, *state)
             except Exception:
                 raise error from None
             self._channels_first = True
             note_once(f"{self.name}: images are given to the network as channels, height, width.")
         return output
+
+
+def policy_in_memory(module: Any, *, device: str) -> Policy | StatefulPolicy:
+    """The policy of a torch module, which may be an agent as in CleanRL: with `get_action_and_value`, not `forward`."""
+    name = type(module).__name__
+    # Not type(module).forward: TorchScript's modules raise an error there.
+    classes = [cls for cls in type(module).__mro__ if cls.__module__ != "torch.nn.modules.module"]
+    has_forward = any("forward" in vars(cls) for cls in classes)
+    network = copy_of_network(module)
+    if has_forward or not callable(getattr(module, "get_action_and_value", None)):
+        return policy_of_module(network, name=name, device=device)
+    from gapfloor.policies.formats.cleanrl import policy_of_agent
+
+    return policy_of_agent(network, where=f"The {name} in memory", name=name, device=device)
 
 
 def policy_of_module(
@@ -122,17 +154,6 @@ def _restarted(state: Any, starts: Any) -> Any:
     return None if state is None else state * (1 - starts)[:, None].to(state.dtype)
 
 
-def _refuse_lost_memory(network: Any, inputs: Any, *, name: str) -> None:
-    """Refuse recurrent layers whose state nobody keeps, unless an observation is itself a sequence."""
-    layer = _recurrent_layer(network)
-    is_sequence = isinstance(inputs, Mapping) or inputs.ndim == 3
-    if layer is not None and not is_sequence and getattr(network, "keeps_no_state", False) is not True:
-        raise PolicyError(
-            f"{name} contains a layer {type(layer).__name__}, but forward takes no state, so its memory would be lost "
-            f"after every step. {_REMEDY} If it needs no memory, set keeps_no_state = True on it."
-        )
-
-
 def _recurrent_layer(network: Any) -> Any:
     """The first RNN, LSTM or GRU of a network, or None."""
     import torch
@@ -141,21 +162,11 @@ def _recurrent_layer(network: Any) -> Any:
     return next((each for each in network.modules() if isinstance(each, kinds)), None)
 
 
-def _turned(images: Any) -> Any:
-    return images.permute(0, 3, 1, 2).contiguous()
-
-
-def _as_float(tensor: Any) -> Any:
-    # Bytes are images and doubles are what Python computes in: networks compute with 32-bit floats.
-    is_byte = str(tensor.dtype) == "torch.uint8"
-    return tensor.float() if is_byte or tensor.is_floating_point() else tensor
-
-
 def load_state_dict_policy(spec: PolicySpec, *, device: str) -> ModulePolicy | RecurrentPolicy:
     """The network that the user names, with the weights of a file."""
     form = NetworkForm.of(spec)
     module = read_network(
-        spec, option="net", arguments=lambda _: arguments_of(spec.text("args")), device=device
+        spec, option="net", arguments=lambda _: arguments_of(spec.options.get("args")), device=device
     )
     policy = policy_of_module(module, name=spec.path.stem, device=device, form=form)
     description = {"form": form.describe(), **describe_module(module)}
@@ -175,22 +186,20 @@ def arguments_of(text: str | None) -> tuple[list[Any], dict[str, Any]]:
     """
     if not text:
         return [], {}
-    if text.startswith(("{", "[")):
+    is_json = text.startswith(("{", "["))
+    values = []
+    for part in [text] if is_json else text.split(","):
         try:
-            value = json.loads(text)
+            values.append(json.loads(part))
         except (ValueError, RecursionError) as error:
-            raise UsageError(
-                f'The option args={text[:80]} is not JSON ({error}): write it as args=4,3 or args={{"inputs": 4}}.'
-            ) from None
-        return (value, {}) if isinstance(value, list) else ([], value)
-    return [_literal(part.strip()) for part in text.split(",")], {}
-
-
-def _literal(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+            if is_json:
+                raise UsageError(
+                    f'The option args={text[:80]} is not JSON ({error}): write it as args=4,3 or args={{"inputs": 4}}.'
+                ) from None
+            values.append(part.strip())
+    if not is_json:
+        return values, {}
+    return (values[0], {}) if isinstance(values[0], list) else ([], values[0])
 
 
 #: Stands for the attribute of a distribution that holds its logits.
@@ -218,7 +227,10 @@ def find_logits(output: Any, *, name: str) -> tuple[Any, ...]:
             f"{name} returned a {type(output).__name__}, not logits: return an array of the shape [rows, actions]."
         )
     candidates = [each for each in _LOGIT_NAMES if each in parts][:1] or [
-        step for step, each in parts.items() if hasattr(each, "log_prob") or _could_be_logits(each)
+        # A value head has one column and a recurrent state three axes.
+        step
+        for step, each in parts.items()
+        if hasattr(each, "log_prob") or (_is_array(each) and len(each.shape) == 2 and each.shape[1] > 1)
     ]
     if len(candidates) != 1:
         shapes = ", ".join(f"{step}: {_describe(each)}" for step, each in parts.items())
@@ -233,11 +245,6 @@ def find_logits(output: Any, *, name: str) -> tuple[Any, ...]:
 
 def _is_array(value: Any) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype")
-
-
-def _could_be_logits(value: Any) -> bool:
-    # A value head has one column and a recurrent state three axes.
-    return _is_array(value) and len(value.shape) == 2 and value.shape[1] > 1
 
 
 def _describe(value: Any) -> str:

@@ -17,9 +17,9 @@ from typing import Any
 
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.input_files import check_growth, read_policy_file
+from gapfloor.policies.backends import missing_library
 from gapfloor.policies.formats.content_hash import extend_hash, hash_bytes
-from gapfloor.policies.formats.inference import missing_library
-from gapfloor.policies.formats.network_form import NetworkForm
+from gapfloor.policies.formats.network import NetworkForm
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.graph import GraphPolicy
 from gapfloor.policies.notes import first_line

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 models as policies: `sb3:model.zip`.
+"""Stable-Baselines3 models as policies: `sb3:model.zip`, or a model or network in memory.
 
 Actor-critic networks (PPO, A2C, TRPO, MaskablePPO, RecurrentPPO) hand out a distribution, whose parameters are
 returned; SAC and TQC have an actor with a mean and a deviation before squashing; TD3 and DDPG return the action itself.
@@ -18,30 +18,22 @@ import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, several
 from gapfloor.errors import PolicyError
-from gapfloor.policies.backends import computes_graphs
+from gapfloor.policies.acting import copy_of_network
+from gapfloor.policies.backends import computes_graphs, missing_library, require_torch
 from gapfloor.policies.formats.content_hash import hash_arrays, sources_in
-from gapfloor.policies.formats.inference import missing_library, require_torch
-from gapfloor.policies.formats.network_form import Readout, check_shape
+from gapfloor.policies.formats.network import Readout, RecurrentPolicy, TorchPolicy, check_array
+from gapfloor.policies.formats.preprocessing import FrameStack, Preparation, statistics_of, with_preparation
 from gapfloor.policies.formats.sb3_zip import SavedModel, agent_name, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights
-from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.quiet import without_chatter
 from gapfloor.users_code import named_callable, parameters_of
 
-
-class _NoOptimizer:
-    """Takes the place of an optimizer, with which torch imports its compiler: two seconds that only training needs."""
-
-    def __init__(self, *parameters: Any, **settings: Any) -> None: ...
-
-
-def _without_training(cls: Any) -> dict[str, Any]:
-    """Arguments with which a policy is made faster: no optimizer, and no first weights that are replaced at once."""
-    wanted = {"optimizer_class": _NoOptimizer, "ortho_init": False}
-    return {name: value for name, value in wanted.items() if name in parameters_of(cls)}
+#: Arguments with which a policy is made faster: no optimizer, with which torch imports its compiler (two seconds that
+#: only training needs), and no first weights that are replaced at once.
+_WITHOUT_TRAINING = {"optimizer_class": lambda *parameters, **settings: None, "ortho_init": False}
 
 
 class SB3Policy(TorchPolicy):
@@ -62,42 +54,39 @@ class SB3Policy(TorchPolicy):
             return {key: _as_saved(observations[key], each) for key, each in space.spaces.items()}
         return _as_saved(observations, space)
 
-    def compute(self, inputs: Any) -> Sequence[Any]:
+    def compute(self, inputs: Any, *memory: Any) -> tuple[Sequence[Any], Any]:
         network = self.network
+        if memory:
+            distribution, state = network.get_distribution(inputs, *memory)
+            return self._parameters(distribution), state
         if hasattr(network, "q_net"):
             self.readout = Readout("values", exploration=self._exploration)
-            return (network.q_net(inputs),)
+            return (network.q_net(inputs),), None
         if hasattr(network, "get_distribution"):
-            return self._parameters(network.get_distribution(inputs))
+            return self._parameters(network.get_distribution(inputs)), None
         actor = network.actor
         if not hasattr(actor, "get_action_dist_params"):
             space = network.action_space
             self.readout = Readout("action", bounds=(space.low, space.high))
-            return (actor(inputs),)
+            return (actor(inputs),), None
         mean, log_deviation, keywords = actor.get_action_dist_params(inputs)
         if keywords:
-            return self._parameters(actor.action_dist.proba_distribution(mean, log_deviation, **keywords))
+            distribution = actor.action_dist.proba_distribution(mean, log_deviation, **keywords)
+            return self._parameters(distribution), None
         self.readout = Readout("squashed", is_logarithm=True)
-        return mean, log_deviation
-
-    def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[Sequence[Any], Any]:
-        distribution, state = self.network.get_distribution(inputs, state, starts)
-        return self._parameters(distribution), state
+        return (mean, log_deviation), None
 
     def _parameters(self, distribution: Any) -> Sequence[Any]:
         """The parameters of an SB3 distribution: logits of numbered actions, or those of a distribution of ours."""
         kind = type(distribution).__name__
-        parts: Any = getattr(distribution, "distributions", None) or getattr(
-            distribution, "distribution", None
-        )
+        several = getattr(distribution, "distributions", None)
+        parts: Any = several or getattr(distribution, "distribution", None)
         if isinstance(parts, (list, tuple)):
             self.readout = Readout("categoricals")
             return [each.logits for each in parts]
         logits = getattr(parts, "logits", None)
-        if logits is not None and "Bernoulli" in kind:
-            self.readout = Readout("bernoulli")
-            return (logits,)
-        if logits is not None and logits.ndim == 2:
+        if logits is not None and ("Bernoulli" in kind or logits.ndim == 2):
+            self.readout = Readout("bernoulli" if "Bernoulli" in kind else "logits")
             return (logits,)
         if not hasattr(parts, "loc"):
             raise PolicyError(
@@ -145,22 +134,27 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
         for key, subspace in space.spaces.items():
             check_shapes(subspace, observations[key], name=f"{name} ({key})")
         return
+    check_array(observations, name=name)
     wanted = tuple(space.shape if space.shape is not None else get_obs_shape(space))
+    found = tuple(observations.shape[1:])
     # Images may have their channels first or last.
-    check_shape(
-        observations, wanted, *([(*wanted[1:], wanted[0])] if is_image_space(space) else []), name=name
-    )
+    last = (*wanted[1:], wanted[0]) if is_image_space(space) else wanted
+    if found not in (wanted, last):
+        raise PolicyError(
+            f"{name} reads observations of shape {last}, not {found}: was it trained behind a wrapper, e.g. "
+            "framestack=4?"
+        )
 
 
 def load_sb3(spec: PolicySpec, *, device: str, backend: str | None = None) -> Policy | StatefulPolicy:
     """The policy of a zip, rebuilt from plain text and tensors."""
     model = read_zip(spec.path)
     header = header_of(model.policy_class, model.data.get("_total_timesteps"), model.data.get("seed"))
-    extractor = spec.text("extractor")
+    extractor = spec.options.get("extractor")
     if extractor is None and computes_graphs(backend, device):
-        from gapfloor.policies.formats.sb3_graph import mlp_policy
+        from gapfloor.policies.formats.sb3_graph import mlp_graph
 
-        if (policy := mlp_policy(model, name=spec.path.stem, header=header)) is not None:
+        if (policy := mlp_graph(model, name=spec.path.stem, header=header)) is not None:
             return policy
     require_torch(device)
     try:
@@ -188,11 +182,7 @@ def policy_of_network(
     network: Any, *, name: str, where: str, header: Mapping[str, Any], exploration: Any, device: str
 ) -> Policy | StatefulPolicy:
     """The gapfloor policy of an SB3 network; `exploration` is the rate of a DQN, and `where` names it in a refusal."""
-    described: dict[str, Any] = {"name": name, "header": header, "device": device}
-    described["fingerprint"] = fingerprint_of_network(network)
-    if hasattr(network, "lstm_actor"):
-        layers, _, size = network.lstm_hidden_state_shape
-        return RecurrentPolicy(SB3Policy(network, **described), layers=layers, size=size)
+    content, rate = fingerprint_of_network(network), 0.0
     if hasattr(network, "q_net"):
         rate = exploration or 0.0
         if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
@@ -200,15 +190,54 @@ def policy_of_network(
                 f"The exploration rate of {where} is {str(rate)[:40]}, not a number from 0 to 1: save the model again "
                 "with model.save()."
             )
-        described["exploration"] = float(rate)
-        known = {"exploration": float(rate), "of": described["fingerprint"]}
-        described["fingerprint"] = hash_arrays({}, known)
-    elif not hasattr(network, "get_distribution") and not hasattr(network, "actor"):
+        rate = float(rate)
+        content = hash_arrays({}, {"exploration": rate, "of": content})
+    elif not any(hasattr(network, part) for part in ("lstm_actor", "get_distribution", "actor")):
         raise PolicyError(
             f"{where} holds a {type(network).__name__}, which has no distribution over actions: gapfloor reads PPO, "
             "A2C, TRPO, MaskablePPO, RecurrentPPO, SAC, TQC, TD3, DDPG and DQN."
         )
-    return SB3Policy(network, **described)
+    policy = SB3Policy(
+        network, name=name, header=header, device=device, fingerprint=content, exploration=rate
+    )
+    if not hasattr(network, "lstm_actor"):
+        return policy
+    layers, _, size = network.lstm_hidden_state_shape
+    return RecurrentPolicy(policy, layers=layers, size=size)
+
+
+def policy_of_model(given: Any, *, device: str) -> Policy | StatefulPolicy:
+    """The policy of a network or model in memory, with the normalisation and frame stack of its environments."""
+    network = getattr(given, "policy", given)
+    cls = type(network)
+    steps, seed = getattr(given, "_total_timesteps", None), getattr(given, "seed", None)
+    policy = policy_of_network(
+        # SB3 keeps its last distribution, whose tensors belong to a computation and cannot be copied.
+        copy_of_network(network, shared=getattr(network, "action_dist", None)),
+        name=cls.__name__,
+        where=f"The {cls.__name__} in memory",
+        header=header_of((cls.__module__, cls.__name__), steps, seed),
+        exploration=getattr(given, "exploration_rate", None),
+        device=device,
+    )
+    if network is given:
+        return policy
+    found: dict[str, Any] = {}
+    environments = given.get_env()
+    while environments is not None:
+        kind = type(environments).__name__
+        if kind == "VecNormalize":
+            found.setdefault("statistics", statistics_of(environments))
+        elif kind == "VecFrameStack":
+            found.setdefault("stack", FrameStack("framestack", environments.stacked_obs.n_stack))
+        environments = getattr(environments, "venv", None)
+    preparation = Preparation(**found)
+    parts = ["normalised with the statistics of its VecNormalize"] if preparation.statistics else []
+    if preparation.stack:
+        parts.append(f"stacked as by its VecFrameStack ({preparation.stack.n} frames)")
+    if parts:
+        note_once(f"{type(given).__name__}: observations are {' and '.join(parts)}.")
+    return with_preparation(policy, preparation)
 
 
 def _rebuild(model: SavedModel) -> Any:
@@ -226,7 +255,8 @@ def _rebuild(model: SavedModel) -> Any:
         raise missing_library(error) from None
     try:
         parts = (model.space("observation_space"), model.space("action_space"), lambda _: 0.0)
-        keywords = model.keywords() | _without_training(cls)
+        taken = parameters_of(cls)
+        keywords = model.keywords() | {k: each for k, each in _WITHOUT_TRAINING.items() if k in taken}
         with WeightLimit(model.weights, name=str(model.path)):
             network = cls(*parts, **keywords)
         load_weights(network, model.weights, name=str(model.path), called=f"the {name} that it describes")

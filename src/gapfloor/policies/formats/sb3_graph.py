@@ -10,19 +10,20 @@ Rows of `make bench`: sb3-cartpole-sampled, sb3-hopper-sampled.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import ActionSpace
 from gapfloor.policies.formats.content_hash import hash_arrays
-from gapfloor.policies.formats.network_form import Readout, check_shape
+from gapfloor.policies.formats.network import Readout
 from gapfloor.policies.formats.sb3_zip import SavedModel
-from gapfloor.policies.formats.torch_arrays import read_state_dict
+from gapfloor.policies.formats.torch_file import read_state_dict
 from gapfloor.policies.graph import GraphPolicy
+
+Array = npt.NDArray[Any]
 
 #: Keyword arguments of a policy that its arrays tell, or that only training needs.
 _TOLD = (
@@ -59,88 +60,16 @@ _FAMILIES = {
 }  # fmt: skip
 
 
-@dataclass
-class MlpPolicy:
-    """A policy that becomes a graph when its first observations show their type."""
-
-    name: str
-    header: Mapping[str, Any]
-    fingerprint: str
-    acts_in: ActionSpace
-    shape: tuple[int, ...]
-    """The shape of an observation."""
-    arrays: Mapping[str, npt.NDArray[Any]]
-    layers: tuple[str, ...]
-    """Names of the hidden layers."""
-    heads: tuple[str, ...]
-    activation: str
-    """The operator after each hidden layer."""
-    readout: Readout
-    backend = GraphPolicy.backend
-    device = "cpu"
-    keeps_no_state = True
-
-    def logits(self, observations: Any) -> Any:
-        """Logits of observations, or the parameters of a distribution over other spaces."""
-        return self.exported(observations).logits(observations)
-
-    def exported(self, observations: Any) -> GraphPolicy:
-        """The graph for observations of this type."""
-        from onnx import TensorProto, helper, numpy_helper
-
-        check_shape(observations, self.shape, name=self.name)
-        nodes: list[Any] = []
-        names = (f"value{number}" for number in itertools.count())
-
-        def add(operator: str, *inputs: str, **attributes: Any) -> str:
-            nodes.append(helper.make_node(operator, list(inputs), [next(names)], **attributes))
-            return str(nodes[-1].output[0])
-
-        def linear(layer: str, inputs: str) -> str:
-            return add("Gemm", inputs, f"{layer}.weight", f"{layer}.bias", transB=1)
-
-        constants = {"lowest": _LOG_DEVIATIONS[0], "highest": _LOG_DEVIATIONS[1], **self.arrays}
-        hidden = add("Flatten", add("Cast", "observations", to=TensorProto.FLOAT))
-        for layer in self.layers:
-            hidden = add(self.activation, linear(layer, hidden))
-        outputs = [linear(head, hidden) for head in self.heads]
-        if self.readout.kind == "logits":
-            total = add("ReduceLogSumExp", outputs[0], axes=[-1])
-            outputs = [add("Sub", outputs[0], total)]
-        elif self.readout.kind == "gaussian":
-            outputs.append(add("Expand", add("Exp", "log_std"), add("Shape", outputs[0])))
-        elif self.readout.kind == "squashed":
-            outputs[1] = add("Clip", outputs[1], "lowest", "highest")
-        elif self.readout.kind == "action":
-            outputs = [add("Tanh", outputs[0])]
-        used = {name for node in nodes for name in node.input}
-        kind = helper.np_dtype_to_tensor_dtype(observations.dtype)
-        graph = helper.make_graph(
-            nodes, "policy",
-            [helper.make_tensor_value_info("observations", kind, ["rows", *self.shape])],
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["rows", None]) for name in outputs],
-            [numpy_helper.from_array(np.asarray(each), name) for name, each in constants.items() if name in used],
-        )  # fmt: skip
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        return GraphPolicy(
-            model.SerializeToString(), name=self.name, header=self.header, fingerprint=self.fingerprint,
-            readout=self.readout,
-        )  # fmt: skip
-
-
-def mlp_policy(model: SavedModel, *, name: str, header: Mapping[str, Any]) -> MlpPolicy | None:
-    """The policy of a zip that holds one of these networks on a vector; None for any other."""
+def mlp_graph(model: SavedModel, *, name: str, header: Mapping[str, Any]) -> GraphPolicy | None:
+    """The graph of a zip that holds one of these networks on a vector; None for any other."""
     from gapfloor.policies.formats.sb3 import space_of
 
     kind = ".".join(model.policy_class)
     family = _FAMILIES.get(kind)
     keywords = model.data.get("policy_kwargs") or {}
-    if (
-        family is None
-        or not isinstance(keywords, dict)
-        or model.data.get("use_sde")
-        or keywords.get("use_sde")
-    ):
+    if family is None or not isinstance(keywords, dict):
+        return None
+    if model.data.get("use_sde") or keywords.get("use_sde"):
         return None
     activation = str(keywords.get("activation_fn", family.activation)).rpartition(".")[2].removesuffix("'>")
     others = {each for each in keywords if not each.startswith(":")} - {*_TOLD}
@@ -151,7 +80,7 @@ def mlp_policy(model: SavedModel, *, name: str, header: Mapping[str, Any]) -> Ml
         return None
     chain = _chain(arrays, family, n_inputs=seen.shape[0])
     readout = _readout(kind, actions, model.data.get("exploration_rate") or 0.0)
-    if chain is None or readout is None:
+    if chain is None or readout is None or (readout.kind == "gaussian" and "log_std" not in arrays):
         return None
     described = {"policy": kind, "activation": activation, "normalize_images": True,
                  "observations": {"": [list(seen.shape), False]}, "source": []}  # fmt: skip
@@ -160,17 +89,41 @@ def mlp_policy(model: SavedModel, *, name: str, header: Mapping[str, Any]) -> Ml
     fingerprint = hash_arrays(arrays, described)
     if readout.kind == "values":
         fingerprint = hash_arrays({}, {"exploration": readout.exploration, "of": fingerprint})
-    return MlpPolicy(
-        name,
-        header,
-        fingerprint,
-        space_of(actions),
-        seen.shape,
-        arrays,
-        *chain,
-        _OPERATORS[activation],
-        readout,
-    )
+    graph = _written(arrays, *chain, activation=_OPERATORS[activation], readout=readout, shape=seen.shape)
+    policy = GraphPolicy(graph, name=name, header=header, fingerprint=fingerprint, readout=readout)
+    policy.acts_in = space_of(actions)
+    return policy
+
+
+def _written(
+    arrays: Mapping[str, Array], layers: Sequence[str], heads: Sequence[str], *, activation: str, readout: Readout,
+    shape: tuple[int, ...],
+) -> bytes:  # fmt: skip
+    """The ONNX file of hidden layers and heads with what the readout needs."""
+    from gapfloor.policies.graph_writer import OBSERVATIONS, GraphWriter
+
+    graph = GraphWriter()
+
+    def linear(layer: str, inputs: str) -> str:
+        return graph.linear(inputs, arrays[f"{layer}.weight"], arrays[f"{layer}.bias"])
+
+    hidden = graph.add("Flatten", OBSERVATIONS)
+    for layer in layers:
+        hidden = graph.add(activation, linear(layer, hidden))
+    outputs = [linear(head, hidden) for head in heads]
+    if readout.kind == "logits":
+        total = graph.add("ReduceLogSumExp", outputs[0], axes=[-1])
+        outputs = [graph.add("Sub", outputs[0], total)]
+    elif readout.kind == "gaussian":
+        deviation = graph.add("Exp", graph.constant(arrays["log_std"]))
+        outputs.append(graph.add("Expand", deviation, graph.add("Shape", outputs[0])))
+    elif readout.kind == "squashed":
+        outputs[1] = graph.add(
+            "Clip", outputs[1], *(graph.constant(np.asarray(each)) for each in _LOG_DEVIATIONS)
+        )
+    elif readout.kind == "action":
+        outputs = [graph.add("Tanh", outputs[0])]
+    return graph.written(outputs, shape=shape)
 
 
 def _readout(kind: str, actions: Any, exploration: Any) -> Readout | None:
@@ -183,15 +136,13 @@ def _readout(kind: str, actions: Any, exploration: Any) -> Readout | None:
         return Readout() if type(actions).__name__ == "Discrete" else None
     if "ActorCritic" in kind:
         return Readout("gaussian")
-    return (
-        Readout("squashed", is_logarithm=True)
-        if "sac" in kind
-        else Readout("action", bounds=(actions.low, actions.high))
-    )
+    if "sac" in kind:
+        return Readout("squashed", is_logarithm=True)
+    return Readout("action", bounds=(actions.low, actions.high))
 
 
 def _chain(
-    arrays: Mapping[str, npt.NDArray[Any]], family: _Family, *, n_inputs: int
+    arrays: Mapping[str, Array], family: _Family, *, n_inputs: int
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Names of the hidden layers and of the heads; None where the arrays are not a chain of linear layers."""
     names = (f"{family.hidden}.{2 * number}" for number in itertools.count())

@@ -65,6 +65,12 @@ _PLAIN = (
     "n_quantiles",    "full_std", "clip_mean", "squash_output",
 )  # fmt: skip
 
+#: Keyword arguments that are classes, and the library's module that has them.
+_CLASSES = {
+    "activation_fn": "torch.nn.modules.activation",
+    "features_extractor_class": "stable_baselines3.common.torch_layers",
+}
+
 _CLASS = re.compile(r"^<class '([\w.]+)\.(\w+)'>$")
 _BOX = re.compile(r"(.*), \((\d[\d, ]*)\), (\w+)", re.DOTALL)
 _ENTRY = re.compile(r"'([^']+)': (Box|Discrete|MultiDiscrete|MultiBinary)\((.*?)\)(?=, '|\}$)", re.DOTALL)
@@ -108,23 +114,17 @@ class SavedModel:
         for name, value in described.items():
             if name in (":type:", ":serialized:", *_IGNORED):
                 continue
-            if name == "activation_fn":
-                keywords[name] = self._class(name, value, "torch.nn.modules.activation")
-            elif name == "features_extractor_class":
-                keywords[name] = self.extractor or self._class(
-                    name, value, "stable_baselines3.common.torch_layers"
-                )
+            if name == "features_extractor_class" and self.extractor is not None:
+                keywords[name] = self.extractor
+            elif name in _CLASSES:
+                keywords[name] = self._class(name, value, _CLASSES[name])
             elif name in _PLAIN and not isinstance(value, str):
                 keywords[name] = value
             else:
                 raise self.needs_function(f"was made with {name}={value}, which only its pickle holds")
         if self.data.get("use_sde") is True:  # PPO and A2C give it to their policy themselves
             keywords["use_sde"] = True
-        self._check_counts(keywords)
-        return keywords
-
-    def _check_counts(self, keywords: Mapping[str, Any]) -> None:
-        """Refuse more layers or critics than there are tensors: making them takes time even without memory."""
+        # More layers or critics than there are tensors are refused: making them takes time even without memory.
         layers = keywords.get("net_arch")
         lists = layers.values() if isinstance(layers, dict) else [layers]
         counts: list[Any] = [len(each) for each in lists if isinstance(each, list)]
@@ -134,6 +134,7 @@ class SavedModel:
                 raise self.damaged(
                     f"it asks for {str(count)[:40]} layers or critics, with {len(self.weights)} tensors"
                 )
+        return keywords
 
     def _class(self, name: str, text: Any, module: str) -> Any:
         found = _CLASS.match(str(text))
@@ -164,33 +165,28 @@ class SavedModel:
         return spaces.Dict(entries)
 
     def _space(self, kind: str, described: Mapping[str, Any], *, is_exact: bool = False) -> Any:
-        from gymnasium import spaces
-
-        if kind == "Box":
-            return self._box(described, is_exact=is_exact)
-        if kind == "Discrete":
-            return spaces.Discrete(self._count(described["n"]))
-        if kind == "MultiDiscrete":
-            return spaces.MultiDiscrete([self._count(n) for n in _numbers(str(described["nvec"]))])
-        if kind == "MultiBinary":
-            shape = self._shape([int(n) for n in _numbers(str(described["_shape"]))])
-            # As a number where there is one: the library's networks take no other actions.
-            return spaces.MultiBinary(self._count(shape[0]) if len(shape) == 1 else shape)
-        raise self.needs_function(f"has a {kind} space, which only its pickle describes")
-
-    def _box(self, described: Mapping[str, Any], *, is_exact: bool) -> Any:
-        """A box; the bounds of actions scale those of SAC and TD3, others only tell whether it is an image."""
+        """A space of a kind. Bounds of actions scale those of SAC and TD3, others only tell whether it is an image."""
         import numpy as np
         from gymnasium import spaces
 
+        if kind == "Discrete":
+            return spaces.Discrete(self._count(described["n"]))
+        if kind == "MultiDiscrete":
+            return spaces.MultiDiscrete([self._count(n) for n in _numbers(described["nvec"])])
+        if kind == "MultiBinary":
+            shape = self._shape([int(n) for n in _numbers(described["_shape"])])
+            # As a number where there is one: the library's networks take no other actions.
+            return spaces.MultiBinary(self._count(shape[0]) if len(shape) == 1 else shape)
+        if kind != "Box":
+            raise self.needs_function(f"has a {kind} space, which only its pickle describes")
         shape = self._shape(described.get("_shape", described.get("shape")))
-        low, high = (_numbers(str(described[name])) for name in ("low", "high"))
+        low, high = _numbers(described["low"]), _numbers(described["high"])
         if is_exact:
             if not {len(low), len(high)} <= {1, math.prod(shape)}:
                 raise ValueError("bounds")
             # Saved as the text of 32-bit numbers: reading them as such gives the same ones back.
-            bounds = (np.array(each, dtype=np.float32) for each in (low, high))
-            return spaces.Box(*(np.resize(each, shape) for each in bounds), dtype=np.float32)
+            bounds = (np.resize(np.array(each, dtype=np.float32), shape) for each in (low, high))
+            return spaces.Box(*bounds, dtype=np.float32)
         if described["dtype"] == "uint8" and len(shape) == 3 and (set(low), set(high)) == ({0}, {255}):
             return spaces.Box(0, 255, tuple(shape), np.uint8)
         return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
@@ -253,5 +249,5 @@ def _type_name(described: Any) -> str:
     return found.group(2) if found else type(described).__name__
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text)]
+def _numbers(text: Any) -> list[float]:
+    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", str(text))]

@@ -2,19 +2,23 @@
 
 The line says everything that changes the logits, because readers copy it. It is parsed once, where the user's own text
 comes in: a name from anywhere else (a folder, a repository, a store) is a path, and is never part of a line. Unknown
-options are refused, so that a misspelt one is never ignored.
+options are refused, so that a misspelt one is never ignored. What a bare file is, so that `model.zip` needs no prefix,
+is found by looking at its first bytes and its table of contents; nothing of it is loaded.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from gapfloor.disk_errors import shortened
 from gapfloor.errors import PolicyError, UsageError, unknown_name
-from gapfloor.input_files import check_input_file
+from gapfloor.input_files import read_policy_file
+from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, open_archive
 
 #: Options of exported networks: how observations are given to them, and which output holds the logits.
 _EXPORTED = ("transpose", "scale", "output")
@@ -58,6 +62,9 @@ ACTING = "acting"
 #: Options of every format: what was between the environment and the network during training.
 SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "repeatstack")
 
+#: How the weights of a checkpoint of gapfloor end: the last ones of a run, and those kept during training.
+CHECKPOINT_ENDINGS = (".safetensors", ".weights")
+
 _OPTION = re.compile(r",([A-Za-z_]+)=")
 
 #: What to do with a file that only a pickle describes, at the end of a refusal: no file is unpickled.
@@ -65,7 +72,6 @@ NEEDS_FUNCTION = (
     "name a function of your own that loads it and returns the model, package.module:function, or save the weights "
     "alone"
 )
-
 
 #: What to do instead of saving a TorchScript program, whose reader in torch is not safe for files of others.
 NO_TORCHSCRIPT = (
@@ -76,34 +82,11 @@ NO_TORCHSCRIPT = (
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """The prefix of a format, the file, and options.
-
-    >>> spec = PolicySpec.parse("sb3:runs/model.zip,vecnormalize=stats.npz,framestack=4")
-    >>> spec.kind, str(spec.path), spec.whole_number("framestack")
-    ('sb3', 'runs/model.zip', 4)
-    """
+    """The prefix of a format, the file, and options."""
 
     kind: str
     path: Path
     options: Mapping[str, str] = field(default_factory=dict)
-
-    @staticmethod
-    def matches(text: str) -> bool:
-        """Whether `text` begins with the prefix of a format."""
-        kind = text.partition(":")[0]
-        return kind in FORMATS or kind == HUB
-
-    @classmethod
-    def parse(cls, text: str) -> PolicySpec:
-        """Read one line; unknown and repeated options are refused."""
-        kind, _, rest = text.partition(":")
-        path, options = split_options(rest)
-        if not path:
-            form = "hf:OWNER/NAME" if kind == HUB else f"{kind}:PATH"
-            raise UsageError(f"'{text}' does not name a file: write {form}, and options as ,name=value.")
-        spec = cls(kind, Path(path), options)
-        # What a file on the Hub is, and so which options it has, is known when it has been fetched.
-        return spec if kind == HUB else spec.checked()
 
     def checked(self) -> PolicySpec:
         """The same; an option that its format does not have is refused."""
@@ -112,17 +95,6 @@ class PolicySpec:
             if name not in known:
                 raise unknown_name(f"option of {self.kind}:", name, known)
         return self
-
-    def text(self, name: str) -> str | None:
-        """An option's text, or None."""
-        return self.options.get(name)
-
-    def yes_or_no(self, name: str) -> bool:
-        """An option that is yes or no; no if it is absent."""
-        value = self.options.get(name, "no")
-        if value not in ("yes", "no"):
-            raise UsageError(f"The option {name}={value} is neither yes nor no: write {name}=yes.")
-        return value == "yes"
 
     def whole_number(self, name: str, *, least: int = 1) -> int | None:
         """An option that is a whole number, or None."""
@@ -135,21 +107,87 @@ class PolicySpec:
             )
         return int(value)
 
-    def file(self) -> Path:
-        """The path, refused when there is no file."""
-        return check_input_file(self.path, error=PolicyError)
+    def recognised(self) -> PolicySpec:
+        """The same with the format that the content of its file has."""
+        path, prefixes = str(self.path), ", ".join(f"{kind}:" for kind in FORMATS)
+        if not os.path.lexists(path):
+            raise PolicyError(
+                f"There is no file '{shortened(path)}', and it is not a policy that gapfloor can load: give a "
+                f".safetensors checkpoint, a run's folder, a file of another library (prefixes: {prefixes}), or "
+                "package.module:factory."
+            )
+        kind = kind_of_content(read_policy_file(self.path))
+        if kind is None:
+            raise PolicyError(
+                f"'{path}' is not a file that gapfloor knows: it reads .safetensors checkpoints and, with a prefix, "
+                f"other files ({prefixes})."
+            )
+        return PolicySpec(kind, self.path, self.options).checked()
 
 
-def split_options(text: str) -> tuple[str, dict[str, str]]:
-    """A path and its options; one that is given twice is refused.
+def meaning_of(name: str | Path) -> PolicySpec:
+    """What a policy's name means; a path, or a text that is the name of a file, is never read as anything else.
 
-    >>> split_options("model.zip,framestack=4")
-    ('model.zip', {'framestack': '4'})
+    >>> spec = meaning_of("sb3:runs/model.zip,vecnormalize=stats.npz,framestack=4")
+    >>> spec.kind, str(spec.path), spec.whole_number("framestack")
+    ('sb3', 'runs/model.zip', 4)
+    >>> meaning_of("random-weights:impala:3").kind, meaning_of("my_agents:make").kind
+    ('random-weights', 'factory')
     """
-    path, *pairs = _OPTION.split(text)
-    options: dict[str, str] = {}
-    for name, value in zip(pairs[::2], pairs[1::2], strict=True):
-        if name in options:
-            raise UsageError(f"The option {name} is given twice in {text}: give it once.")
-        options[name] = value
-    return path, options
+    text = str(name)
+    path, options = text, dict[str, str]()
+    if not isinstance(name, Path) and not os.path.lexists(text):
+        path, *pairs = _OPTION.split(text)
+        prefix, colon, rest = path.partition(":")
+        for option, value in zip(pairs[::2], pairs[1::2], strict=True):
+            if option in options:
+                raise UsageError(f"The option {option} is given twice in {text}: give it once.")
+            options[option] = value
+        if colon and prefix == "torchscript":
+            raise PolicyError(NO_TORCHSCRIPT)
+        if colon and prefix in (RANDOM_WEIGHTS, ACTING):
+            return PolicySpec(prefix, Path(rest if prefix == ACTING else text))
+        if colon and (prefix in FORMATS or prefix == HUB):
+            if not rest:
+                form = "hf:OWNER/NAME" if prefix == HUB else f"{prefix}:PATH"
+                raise UsageError(f"'{text}' does not name a file: write {form}, and options as ,name=value.")
+            spec = PolicySpec(prefix, Path(rest), options)
+            # What a file on the Hub is, and so which options it has, is known when it has been fetched.
+            return spec if prefix == HUB else spec.checked()
+        if colon and not text.endswith(CHECKPOINT_ENDINGS):
+            return PolicySpec(FACTORY, Path(text))
+    if text.endswith(CHECKPOINT_ENDINGS) or os.path.isdir(text):
+        return PolicySpec(CHECKPOINT, Path(text))
+    return PolicySpec(UNKNOWN, Path(path), options)
+
+
+def kind_of_content(content: bytes) -> str | None:
+    """The prefix that a file's content calls for, or None if it is not known."""
+    if looks_like_zip(content):
+        try:
+            with open_archive(content) as archive:
+                names = archive.namelist()
+                if {"data", "policy.pth"} <= set(names):
+                    return "sb3"
+        except DamagedArchiveError:
+            return None
+        refuse_torchscript(names)
+        return "statedict" if any(name.endswith("/data.pkl") for name in names) else None
+    if looks_like_safetensors(content) and b'"dtype"' in content[: 1 << 16]:
+        return "statedict"
+    # The first field of an ONNX model is its IR version, a small number; the producer's name or the graph follows.
+    if len(content) > 4 and content[0] == 0x08 and content[1] < 32 and content[2] in (0x12, 0x1A, 0x3A, 0x42):
+        return "onnx"
+    is_old_torch = content[:1] == b"\x80" and b"torch" in content[:4096]  # torch's format before 1.6
+    return "statedict" if is_old_torch else None
+
+
+def refuse_torchscript(names: Iterable[str]) -> None:
+    """Refuse an archive that `torch.jit.save` wrote, by the names of its entries."""
+    if any(name.lower().endswith("/constants.pkl") for name in names):
+        raise PolicyError(NO_TORCHSCRIPT)
+
+
+def looks_like_safetensors(content: bytes) -> bool:
+    """Whether a file starts as safetensors does: the length of a JSON header, then the header."""
+    return content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= len(content)

@@ -1,27 +1,38 @@
 """Weights that `torch.save` or safetensors wrote, read from checked bytes without running what is in them.
 
 People save a state_dict bare, inside a container, or with the prefixes of torch's wrappers; all of these are read.
+Plain tensors in a dict are also read without torch (`read_state_dict`).
 """
 
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.input_files import check_growth, read_policy_file
+from gapfloor.policies.backends import require_torch
 from gapfloor.policies.formats.archive import (
     DamagedArchiveError,
     looks_like_zip,
     read_archive,
     rebuilt_archive,
 )
-from gapfloor.policies.formats.inference import require_torch
-from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_torchscript
-from gapfloor.policies.formats.spec import FORMATS, NEEDS_FUNCTION, PolicySpec
+from gapfloor.policies.formats.plain_pickle import NOT_PLAIN, Called, read_plainly
+from gapfloor.policies.formats.spec import (
+    FORMATS,
+    NEEDS_FUNCTION,
+    PolicySpec,
+    looks_like_safetensors,
+    refuse_torchscript,
+)
 from gapfloor.policies.notes import note_once
 from gapfloor.safetensors_bytes import parse_tensors
 from gapfloor.users_code import in_users_words, named_callable
@@ -31,6 +42,9 @@ _MORE_THAN_TENSORS = re.compile(
     r"GLOBAL \S+ was not an allowed global|whose module \S+ is blocked|Can only create new object|Can only build Tensor"
     r"|unrecognized function|must be imported to load|Unsupported operand 149"
 )
+
+#: What a pickle calls the storage of a tensor.
+_STORAGES = {"torch FloatStorage": "<f4", "torch LongStorage": "<i8"}
 
 #: Prefixes that DataParallel and torch.compile put before every name.
 _WRAPPER_PREFIXES = ("module.", "_orig_mod.")
@@ -109,13 +123,15 @@ def read_network(
     `arguments` gives what it is called with, in order and by name.
     """
     require_torch(device)
-    made_by = spec.text(option)
+    made_by = spec.options.get(option)
     content = read_policy_file(spec.path)
     if looks_like_safetensors(content):
         saved = parse_tensors(content, name=str(spec.path), library="torch")
     else:
         saved = load_torch_file(content, name=str(spec.path))
-    weights = without_wrapper_prefix(_choose_weights(saved, path=spec.path, entry=spec.text("weights")))
+    weights = without_wrapper_prefix(
+        _choose_weights(saved, path=spec.path, entry=spec.options.get("weights"))
+    )
     check_tensors(weights, name=str(spec.path), file_bytes=len(content))
     if made_by is None:
         raise UsageError(
@@ -127,7 +143,7 @@ def read_network(
         module = make(*positional, **named)
     except Exception as error:
         raise PolicyError(
-            f"{make.__name__} cannot be made with args={spec.text('args') or ''}: {in_users_words(error)}"
+            f"{make.__name__} cannot be made with args={spec.options.get('args') or ''}: {in_users_words(error)}"
         ) from error
     if not hasattr(module, "load_state_dict"):
         raise PolicyError(
@@ -187,3 +203,33 @@ def _states_within(saved: Any, path: str, depth: int = _DEPTH) -> dict[str, dict
     for name, each in saved.items() if isinstance(saved, Mapping) and depth else ():
         found |= _states_within(each, f"{path}/{name}" if path else str(name), depth - 1)
     return found
+
+
+def read_state_dict(content: bytes, *, name: str) -> dict[str, npt.NDArray[Any]] | None:
+    """The arrays by name; None where the file is not a plain state_dict of 32-bit numbers."""
+    try:
+        entries = read_archive(content, name=name)
+        (pickle,) = [each for each in entries if each.endswith("/data.pkl")]
+        folder = pickle.removesuffix("data.pkl")
+        noted = read_plainly(entries[pickle])
+        tensors = noted.items if isinstance(noted, Called) else noted
+        if entries.get(folder + "byteorder", b"little") != b"little":
+            return None
+        found = {str(key): _array(each, entries, folder) for key, each in tensors.items()}
+    except (DamagedArchiveError, *NOT_PLAIN):
+        return None
+    return found or None
+
+
+def _array(noted: Any, entries: Mapping[str, bytes], folder: str) -> npt.NDArray[Any]:
+    """A tensor whose numbers lie in its storage in their order."""
+    if noted.name != "torch._utils _rebuild_tensor_v2":
+        raise ValueError(noted.name)
+    stored, offset, shape, strides, *_ = noted.arguments
+    _, storage, key, *_ = stored.arguments
+    numbers = np.frombuffer(entries[f"{folder}data/{key}"], dtype=_STORAGES[storage])
+    array = numbers[offset : offset + math.prod(shape)].reshape(shape)
+    own = tuple(stride // array.itemsize for stride in array.strides)
+    if offset < 0 or any(size > 1 and a != b for size, a, b in zip(shape, strides, own, strict=True)):
+        raise ValueError("strides")
+    return array

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gapfloor.api.verify import cell_problems
 from gapfloor.levels import LevelSet, drawn_schedule
-from gapfloor.play.cell_checks import cell_problems
 from gapfloor.records.manifest import content_key
 
 pytestmark = pytest.mark.fast

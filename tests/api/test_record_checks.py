@@ -1,8 +1,8 @@
 """A cell's record computed again, with everything that its observer measured."""
 
 import gapfloor
+from gapfloor.api.verify import play_record, record_differences
 from gapfloor.calibration.probe import ProbeSettings
-from gapfloor.play.cell_checks import play_record, record_differences
 from gapfloor.play.replay import spec_of
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
@@ -17,7 +17,7 @@ def test_a_cell_with_a_probe_gives_its_record_again(tmp_path):
     for cell in cells:
         record = cell.manifest.record
         assert record["probe_states"] == 8
-        probe = ProbeSettings(states=8).with_classes(_classes(tmp_path))
+        probe = ProbeSettings(states=8, classes=_classes(tmp_path))
         play, again = play_record(spec_of(cell), PolicySource(policy), probe=probe)
         assert list(record_differences(record, again)) == []
         assert len(play.finished()) == 4

@@ -1,12 +1,19 @@
-"""Gap and distance from the floor over a run's training: every kept checkpoint, measured."""
+"""One policy at a grid of temperatures, and a run at every kept checkpoint of its training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.checkpoints import Played, TrainingCurve, TrainingCurves, analyse_curve
+from gapfloor.analysis.checkpoints import (
+    Played,
+    Sweep,
+    TrainingCurves,
+    analyse_curve,
+    analyse_sweep,
+    rule_at,
+)
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.plot import with_files
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
@@ -17,12 +24,109 @@ from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import read_sample
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.group import CellGroup
 from gapfloor.records.atomic import check_folder
+from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, open_store
 from gapfloor.rules import parse_rules
 from gapfloor.training.history import History, read_history
+
+TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+
+
+@one_blas_thread()
+@takes(CampaignSettings)
+def sweep(
+    policy: Any,
+    *,
+    game: str,
+    temperatures: Sequence[float] = TEMPERATURES,
+    agent: str | None = None,
+    budget: str | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    **settings: Any,
+) -> Sweep:
+    """Play one policy at a grid of temperatures between greedy and sampled, on the same levels as the floor.
+
+    Every point is an ordinary cell of the store, shared with `evaluate`: temperature 0 is stored as greedy, 1 as
+    sampled. The result has return, gap and the entropy of the distribution that was drawn from.
+
+    Args:
+        policy: A policy in any form that `evaluate` takes.
+        game: The game to play.
+        temperatures: The grid: 0 is the rule greedy, 1 the rule sampled.
+        agent: Name of the agent (default: from the checkpoint).
+        budget: Label of the training budget, e.g. 8M (default: from the checkpoint).
+        seed: Seed of the policy (default: from the checkpoint).
+        out: Folder for sweep.json and the figure (default: results/sweep of the store).
+        **settings: The fields of `CampaignSettings`.
+
+    Returns:
+        Rows against the floor, gaps and the trend over temperature; `plot()` draws them.
+
+    Command line:
+        gapfloor sweep gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot
+        gapfloor sweep mypackage.agents:load --game heist --temperatures 0,0.5,1 --draws 0 --episodes 64
+
+    Examples:
+        A policy that prefers one action of maze a little:
+
+        >>> import gapfloor
+        >>> import numpy as np
+        >>> def right(frames):
+        ...     return np.where(np.arange(15) == 7, 2.0, 0.0) * np.ones((len(frames), 1))
+        >>> found = gapfloor.sweep(
+        ...     right, game="maze", temperatures=[0, 1], draws=0, episodes=16, agent="right", progress=False
+        ... )
+        >>> [round(row.entropy_played, 2) for row in found.floor_comparisons if row.level_set == "test"]
+        [0.0, 2.37]
+    """
+    check_folder(out)
+    grid = check_temperatures(temperatures)
+    rules = [rule_at(value) for value in grid]
+    asked = read_settings(CampaignSettings, settings)
+    with open_store(asked.store) as opened:
+        campaign = play_policies(
+            {game: [Entrant(policy, agent, budget, seed)]},
+            rules=parse_rules(rules),
+            asked=asked,
+            store=opened,
+        )
+        (found,) = campaign.games
+        cells = found.runs[0].cells
+        run = RunIdentity.from_labels(cells[0].labels)
+        points = [
+            Played(run, rule, at, _samples(opened, cells, rule)) for rule, at in zip(rules, grid, strict=True)
+        ]
+        result = analyse_sweep(
+            points,
+            _samples(opened, found.floor),
+            design=str(campaign.protocol.design),
+            draws=campaign.protocol.draws,
+            notes=campaign.notes,
+        )
+    if out is None and asked.store is not None:
+        out = Store(asked.store).root / "results" / "sweep" / run.name.replace("/", "_")
+    return with_files(result, out)
+
+
+def _samples(store: Store, cells: Sequence[CellSpec], rule: str | None = None) -> dict[str, EpisodeSample]:
+    """The episodes of a run, or of the floor, on each level set that was played."""
+    played = dict.fromkeys(cell.level_set for cell in cells)
+    return {name: read_sample(store, cells, level_set=name, rule=rule) for name in played}
+
+
+def check_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:
+    """The grid from cold to hot; fewer than two, and negative or infinite values are refused."""
+    for value in temperatures:
+        if not 0 <= value < float("inf"):
+            raise UsageError(
+                f"The temperature {value:g} is out of range: use 0 (greedy) or more; 1 is sampled."
+            )
+    if len(temperatures) < 2:
+        raise UsageError("A sweep needs two or more temperatures, e.g. 0, 0.5 and 1.")
+    return tuple(sorted(temperatures))
 
 
 @one_blas_thread()
@@ -84,7 +188,13 @@ def training_curve(
         curves = []
         for history in histories:
             game = str(history.header["game"])
-            curves.append(_curve(history, opened, games[game].floor, groups[game]))
+            played = []
+            for kept, group in zip(history.kept, groups[game], strict=False):
+                run = RunIdentity.from_labels(group.cells[0].labels)
+                for rule in dict.fromkeys(cell.rule for cell in group.cells):
+                    played.append(Played(run, rule, kept.steps, _samples(opened, group.cells, rule)))
+            floor = _samples(opened, games[game].floor)
+            curves.append(analyse_curve(played, floor, history.log, name=history.name))
     notes = [*campaign.notes, *(note for history in histories for note in history.notes)]
     result = TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
     if out is None and asked.store is not None:
@@ -109,23 +219,3 @@ def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> Ca
                     f"{history.name} was trained {where} {own[name]}, not {value}: use {own[name]} as {name}."
                 )
     return asked
-
-
-def _curve(
-    history: History, store: Store, floor: Sequence[CellSpec], groups: Iterator[CellGroup]
-) -> TrainingCurve:
-    """The curve of a run, whose checkpoints are the next of `groups`."""
-    checkpoints = []
-    for kept, group in zip(history.kept, groups, strict=False):
-        run = RunIdentity.from_labels(group.cells[0].labels)
-        for rule in dict.fromkeys(cell.rule for cell in group.cells):
-            samples = {
-                name: read_sample(store, group.cells, level_set=name, rule=rule) for name in ("train", "test")
-            }
-            checkpoints.append(Played(run, rule, kept.steps, samples))
-    return analyse_curve(
-        checkpoints,
-        {name: read_sample(store, floor, level_set=name) for name in ("train", "test")},
-        history.log,
-        name=history.name,
-    )

@@ -1,14 +1,17 @@
-"""Results kept in a store: `analyse` writes them, `report` reads them if nothing behind them has changed.
+"""Results as files: in a store for `report`, and for people as one JSON document with a CSV file per table.
 
-`results/rows.json` holds every row without loss, and a digest of what the analysis read: the episodes and cell records,
-the plan with its lock and addenda, and the version of gapfloor.
+A store keeps what `analyse` found, and `report` reads it if nothing behind it has changed: `results/rows.json` holds
+every row without loss, and a digest of what the analysis read: the episodes and cell records, the plan with its lock
+and addenda, and the version of gapfloor.
 """
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import dataclasses
 import hashlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -21,9 +24,11 @@ from gapfloor.analysis.apply import resolve_plan
 from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import GapfloorError
+from gapfloor.escape import escape_csv
 from gapfloor.json_values import NotThisTypeError, from_exact, to_exact
 from gapfloor.plan.lock import counted_by_time
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.tables.readable import flat_row
 
 SCHEMA = "gapfloor-rows/6"
 _PATH = Path("results") / "rows.json"
@@ -44,16 +49,11 @@ def results_digest(inputs: Inputs, plan: Any = None) -> str:
     return digest.hexdigest()
 
 
-def write_stored_results(results: AnalysisResults, store: Path, *, digest: str) -> None:
-    """File the rows in a store."""
-    document = {"schema": SCHEMA, "inputs": digest, "results": to_exact(results)}
-    write_text_atomically(store / _PATH, json.dumps(document, allow_nan=False) + "\n")
-
-
 def keep_results(results: AnalysisResults, store: Path, *, digest: str) -> None:
     """File the rows where that is possible: a store that cannot be written to is analysed again by `report`."""
+    document = {"schema": SCHEMA, "inputs": digest, "results": to_exact(results)}
     with contextlib.suppress(OSError, GapfloorError):
-        write_stored_results(results, store, digest=digest)
+        write_text_atomically(store / _PATH, json.dumps(document, allow_nan=False) + "\n")
 
 
 def read_stored_results(store: Path, *, digest: str) -> AnalysisResults | None:
@@ -83,3 +83,33 @@ def _update(digest: Any, value: Any) -> None:
             _update(digest, member)
     else:
         digest.update(repr(value).encode())
+
+
+def write_results(results: AnalysisResults, folder: Path) -> None:
+    """Write `results.json` and the CSV tables; the JSON comes last, so that where it exists the rest does too."""
+    document = results.to_dict()
+    for name in results.row_names:
+        if document[name]:
+            write_text_atomically(folder / f"{name}.csv", to_csv(document[name]))
+    write_text_atomically(folder / "results.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def to_csv(rows: list[dict[str, Any]]) -> str:
+    """Rows as CSV: nested values become columns named parent.child, intervals two columns."""
+
+    def is_pair(values: list[Any]) -> bool:
+        return len(values) == 2 and not any(isinstance(value, dict) for value in values)
+
+    flat = [flat_row(row, is_pair=is_pair) for row in rows]
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, fieldnames=list(flat[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in flat:
+        writer.writerow({key: _csv_value(value) for key, value in row.items()})
+    return buffer.getvalue()
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape_csv(value)
+    return json.dumps(value) if isinstance(value, list) else value
