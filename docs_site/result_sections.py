@@ -73,7 +73,7 @@ SECTIONS = (
         "gapfloor.analysis.checkpoints",
     ),
     Section("compare", "`gapfloor compare --json`.", "gapfloor.analysis.comparison"),
-    Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
+    Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
     Section("doctor", "`gapfloor doctor GAME --json`.", "gapfloor.engines.contract"),
 )

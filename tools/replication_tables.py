@@ -13,7 +13,7 @@ from typing import Any
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import ComparisonRow, GapRow
-from gapfloor.report.cka_input import read_cka, seed_means
+from gapfloor.report.cka import read_cka, seed_means
 
 Paper = dict[str, Any]
 _SHORT = {"not distinguishable": "n.d.", "equivalent": "equiv.", "not tested": "not tested"}

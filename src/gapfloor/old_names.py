@@ -27,7 +27,6 @@ OLD_NAMES = {
     "plan_init": ("gapfloor.api.plan_files:init_plan", "Plan.init"),
     "plan_lock": ("gapfloor.api.plan_files:lock_file", "Plan.lock"),
     "plot": ("gapfloor.api.plot:plot", "the method plot() of the result"),
-    "probe_rule": ("gapfloor.audit.probe:probe_rule", "audit.probe"),
     "replay": ("gapfloor.api.replay:replay", "Store.replay"),
     "verify_store": ("gapfloor.api.verify:verify", "Store.verify"),
     "write_report": ("gapfloor.api.report:report", "report"),

@@ -33,7 +33,6 @@ RESULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "audit_registry": (lambda folder: gapfloor.audit.ledger(registry=True), "| repository |"),
     "audit_verify": (lambda folder: gapfloor.audit.ledger(repos=folder), "no clone: "),
     "plan_check": (lambda folder: gapfloor.Plan.check(locked(folder)), "pre-registered"),
-    "probe_rule": (lambda folder: gapfloor.audit.probe(lambda seen: 1, [0, 1]), "at most 0.001"),
     "verify_store": (lambda folder: VERIFIED, "No problem was found"),
 }
 

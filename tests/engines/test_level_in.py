@@ -118,7 +118,7 @@ def test_environments_of_other_interfaces_get_the_name_of_a_wrapper(monkeypatch,
     module = types.ModuleType("strangers")
     module.make = kind
     monkeypatch.setitem(sys.modules, "strangers", module)
-    description.describe.cache_clear()
+    description._describe.cache_clear()
     with pytest.raises(UsageError, match=wrapper):
         make_spec("strangers:make")
 

@@ -123,13 +123,6 @@ def test_real_valued_actions_and_a_seed_in_reset(tmp_path: Path) -> None:
     assert returns(tmp_path / "one") == returns(tmp_path / "two")
 
 
-def test_a_probe_tells_whether_a_policy_always_answers_the_same() -> None:
-    lean, observations = Lean(), [np.zeros(4), np.ones(4)]
-    lean.seed(0)
-    assert gapfloor.audit.probe(lean.act, observations).rule == "sampled"
-    assert gapfloor.audit.probe(lean_right, observations).rule == "deterministic"
-
-
 def test_episodes_are_those_of_their_seeds_whoever_plays_them(tmp_path: Path) -> None:
     for name, changed in {"one": {}, "narrow": {"workers": 2}}.items():
         gapfloor.evaluate(Lean(), store=tmp_path / name, **SMALL | changed)

@@ -206,8 +206,8 @@ def _of_csv_row(path: Path, row: dict[str, str], findings: Findings) -> Iterator
 
 def _of_numbers(folder: Path, findings: Findings) -> Iterator[Statement]:
     """numbers.json, and the words that numbers.tex prints."""
-    games = {findings.key("game", findings.name(env)): findings.name(env) for env in findings.all_envs}
-    budgets = {findings.key("budget", budget): budget for budget in findings.budgets}
+    games = {findings.keys["game"][findings.name(env)]: findings.name(env) for env in findings.all_envs}
+    budgets = {findings.keys["budget"][budget]: budget for budget in findings.budgets}
     numbers = json.loads((folder / "numbers.json").read_text(encoding="utf-8"))
     macros = dict(re.findall(r"define\{(.*?\.label)\}\{(.*)\}", (folder / "numbers.tex").read_text("utf-8")))
     for key, number in numbers.items():

@@ -14,14 +14,13 @@ from tests.report.printed_results import printed_results
 from gapfloor.analysis.checkpoints import Played, TrainingCurves, analyse_curve, analyse_sweep, rule_at
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.report.entropy_curves import read_curves
 from gapfloor.report.figures.build import build_figures, returns_figure
 from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
 from gapfloor.report.figures.model import FigureSpec, GuideLine, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg
 from gapfloor.report.figures.print_figure import draw_figure, drawing_style, save_figure, write_figures
 from gapfloor.report.findings import Findings
-from gapfloor.report.source import source_of_results
+from gapfloor.report.source import read_curves, source_of_results
 
 pytestmark = pytest.mark.fast
 

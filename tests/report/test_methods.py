@@ -12,7 +12,7 @@ import pytest
 
 from gapfloor.plan.lock import lock_plan
 from gapfloor.report.card import build_card
-from gapfloor.report.methods import WORKS, build_methods
+from gapfloor.report.methods import WORKS, Methods, build_methods
 from gapfloor.report.source import load_report_source
 from gapfloor.report.write import write_report
 from known_truth import game_rows, repeated, table
@@ -21,6 +21,11 @@ pytestmark = pytest.mark.fast
 
 METHOD = 'method = "recommended"\n'
 RECOMMENDED = f'name = "x"\n[scope]\nrules = ["sampled"]\n[floor]\n{METHOD}[gaps]\n{METHOD}'
+
+
+class Said(Methods):
+    def of(self, topic):
+        return " ".join(clause.sentence for clause in self.clauses if clause.topic == topic)
 
 
 @pytest.fixture
@@ -34,7 +39,7 @@ def methods(tmp_path):
             file.write_text(plan)
             if locked:
                 lock_plan(file, cells_seen=cells_seen, seen_in=seen_in)
-        return build_methods(load_report_source(path, plan=file))
+        return Said(build_methods(load_report_source(path, plan=file)).clauses)
 
     return build
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gapfloor.report.model_card import model_card
+from gapfloor.report.card import model_card
 
 huggingface_hub = pytest.importorskip("huggingface_hub")
 

@@ -10,10 +10,9 @@ import pytest
 from tests.report.printed_cka import write_cka
 from tests.report.printed_results import INVENTED, printed_results, without
 
-from gapfloor.report.cka_input import read_cka
+from gapfloor.report.cka import read_cka
 from gapfloor.report.findings import Findings
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
-from gapfloor.tables.cells import count_word, p_value, percent_number
 
 pytestmark = pytest.mark.fast
 
@@ -98,19 +97,3 @@ def test_json_holds_the_unrounded_value(numbers: dict[str, Number]) -> None:
     assert document["succ.heist.8M.g.test"]["text"] == "5"
     assert document["succ.heist.8M.g.test"]["value"] == pytest.approx(104 / 2304 * 100)
     assert document["gap.heist.8M.s"]["n"] == 6
-
-
-def test_p_values_change_format_at_a_tenth_and_a_thousandth() -> None:
-    shown = [p_value(p).tex for p in (1.0, 0.1, 0.0999, 0.001, 9.9e-4, 1e-7, 9e-31)]
-    assert shown == [
-        "$1.00$", "$0.10$", "$0.100$", "$0.001$", r"$9.9\times10^{-4}$", r"$1.0\times10^{-7}$", r"$<10^{-30}$",
-    ]  # fmt: skip
-
-
-def test_counts_beyond_twelve_are_numerals() -> None:
-    assert [count_word(n).plain for n in (0, 12, 13)] == ["zero", "twelve", "13"]
-
-
-def test_half_a_percent_rounds_up() -> None:
-    assert percent_number(0.045).plain == "5"
-    assert percent_number(0.0449).plain == "4"

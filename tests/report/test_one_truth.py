@@ -90,7 +90,7 @@ def _wrong_counts(findings: Findings, folder: Path) -> list[str]:
         ]
         for letter, rule in (("s", "sampled"), ("g", "greedy")):
             calls = Counter(row.call for row in rows if row.rule == rule)
-            key = ".".join(filter(None, ("count", "above", findings.key("budget", budget), letter)))
+            key = ".".join(filter(None, ("count", "above", findings.keys["budget"][budget], letter)))
             if calls and numbers[key]["value"] != calls["above"]:
                 wrong.append(f"{key} is {numbers[key]['value']}, the rows have {calls['above']}")
         calls = Counter(row.call for row in rows if row.rule == findings.primary)

@@ -269,15 +269,6 @@ def evil_page(folder: Path) -> Path:
     return path
 
 
-@needs_chromium
-def test_a_game_named_script_does_nothing(browser: Any, tmp_path: Path) -> None:
-    visit(browser, evil_page(tmp_path))
-    assert browser.title != "owned"
-    assert browser.get_log("browser") == []
-    assert EVIL in browser.find_element("css selector", ".card-name").text
-    assert browser.execute_script("return document.scripts.length") == 1
-
-
 @pytest.mark.fast
 def test_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
     text = evil_page(tmp_path).read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from source_tree import SOURCE
 
 SCRIPT = """
 import pathlib, sys
-from gapfloor.report.figures.inks import INKS
+from gapfloor.report.figures.model import INKS
 from gapfloor.report.figures.model import FigureSpec, PanelSpec, PointMark, Scale
 from gapfloor.report.figures.print_figure import write_figures
 panel = PanelSpec(

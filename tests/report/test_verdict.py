@@ -47,7 +47,7 @@ def verdict(*, blind):
 def test_runs_that_a_blind_agent_equals_are_not_said_to_look_at_the_level():
     said = verdict(blind=6.2)
     assert said.badge == "above the floor"
-    assert said.tone == "open"
+    assert said.reason == "not shown to beat a policy that sees nothing"
     assert said.supports == "that the runs score more than random play."
     assert "that the runs look at the level" in said.does_not
     assert "they are not distinguishable from blind (6." in said.does_not
@@ -69,7 +69,7 @@ def test_the_decision_follows_from_the_verdicts(blind, decided):
 
 def test_runs_above_every_reference_keep_their_verdict():
     said = verdict(blind=2.0)
-    assert said.tone == "supported"
+    assert said.reason == ""
     assert "transfers" in said.supports or "both returns are above chance" in said.supports
 
 

@@ -10,7 +10,7 @@ import pytest
 import gapfloor
 from command_line import run
 from gapfloor.errors import UsageError
-from gapfloor.report.cka_input import read_cka
+from gapfloor.report.cka import read_cka
 
 #: 64 rows per level set; geo16 is recorded because the other geometry has 16 slots.
 SMALL = ["--geometry", "8x8", "--other-geometry", "16x4", "--permutations", "20"]

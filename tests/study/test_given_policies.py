@@ -102,9 +102,8 @@ def test_only_games_of_procgen_are_trained(tmp_path):
 
 
 @pytest.mark.fast
-def test_the_first_task_alone_does_not_decide_the_time_left(tmp_path):
-    (tmp_path / "study.toml").write_text(STUDY)
-    progress = StudyProgress(Study.read(tmp_path / "study.toml"), is_quiet=True, workers=2)
+def test_the_first_task_alone_does_not_decide_the_time_left():
+    progress = StudyProgress({}, is_quiet=True, workers=2)
     progress._total, progress._left = (
         60.0,
         59.9,

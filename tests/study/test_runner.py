@@ -107,13 +107,6 @@ def test_a_task_whose_worker_was_lost_is_rerun_more_patiently(tmp_path):
     assert not outcome.failed
 
 
-def test_a_running_note_goes_when_the_task_ends(tmp_path):
-    journal = TaskJournal(tmp_path)
-    with journal.working("floor"):
-        assert journal.running() == {"floor"}
-    assert journal.running() == set()
-
-
 def test_an_error_of_a_task_does_not_control_the_terminal(capsys):
-    StudyProgress(None, is_quiet=False).tell("failed: evaluate a: \x1b[2Jgone")
+    StudyProgress({}, is_quiet=False).tell("failed: evaluate a: \x1b[2Jgone")
     assert "\x1b" not in capsys.readouterr().err

@@ -22,7 +22,7 @@ def names_in(entries: object) -> set[str]:
         if "column" in entries:
             return {entries["column"]}
         return set().union(
-            *(names_in(entry) for key, entry in entries.items() if key not in ("rule", "title"))
+            *(names_in(entry) for key, entry in entries.items() if key not in ("rule", "title", "tex"))
         )
     return {entries} if isinstance(entries, str) else set().union(*map(names_in, entries))  # type: ignore[arg-type]
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from gapfloor.audit import ledger as ledgers
 from gapfloor.audit.judgement import formats
 from gapfloor.audit.ledger import LedgerVerification, compare_entries, load_registry, verify_ledger
-from gapfloor.audit.probe import probe_rule
 from gapfloor.audit.scan import ScanResult, failed_scan, scan
 from gapfloor.audit.trace.observe import TraceResult, trace
 from gapfloor.errors import GapfloorError, UsageError
@@ -272,8 +271,8 @@ class Audit:
     """Find the action rule that a code base uses at test time.
 
     `audit(target)` reads the code; it is short for `audit.scan(target)`. `audit.trace(command)` runs a command and
-    watches how its actions are chosen, and `audit.probe(policy, observations)` does the same with a policy in memory.
-    `audit.ledger()` has the code bases that were classified by hand, and checks their evidence in clones.
+    watches how its actions are chosen. `audit.ledger()` has the code bases that were classified by hand, and checks
+    their evidence in clones.
 
     Args:
         target: A folder, a Python file or a git directory; with @COMMIT for one commit.
@@ -291,7 +290,6 @@ class Audit:
 
     scan = staticmethod(audit_scan)
     trace = staticmethod(audit_trace)
-    probe = staticmethod(probe_rule)
     ledger = staticmethod(audit_ledger)
 
     def __call__(self, target: str | Path = ".", *, entry: str | None = None) -> ScanResult:

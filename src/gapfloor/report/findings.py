@@ -10,28 +10,22 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import (
     AgentDifferenceRow,
-    AgentRow,
     CallCount,
     ComparisonRow,
-    DisagreementRow,
     GapRow,
     Quantity,
     ReturnRow,
     RuleDifferenceRow,
     ScoreRow,
     ScreenRow,
-    ScreenSummary,
-    SensitivityRow,
 )
 from gapfloor.engines.procgen import PAPER_GAMES
 from gapfloor.escape import key_part, safe_key
-
-Found = TypeVar("Found")
 
 #: The reference that is the floor; others are stricter.
 FLOOR = "uniform"
@@ -82,53 +76,40 @@ class GameFindings:
     @property
     def key(self) -> str:
         """Game and budget as the start of a number's key."""
-        parts = self.findings.key("game", self.name), self.findings.key("budget", self.budget)
+        parts = self.findings.keys["game"][self.name], self.findings.keys["budget"][self.budget]
         return ".".join(filter(None, parts))
 
     def comparison(self, rule: str | None, level_set: str) -> ComparisonRow | None:
         """Runs against the plan's reference."""
         reference = self.findings.plan.reference
-        return self._row("floor_comparisons", rule=rule, level_set=level_set, reference=reference)
+        return self.row("floor_comparisons", rule=rule, level_set=level_set, reference=reference)
 
     def gap(self, rule: str | None) -> GapRow | None:
         """The gap under a rule."""
-        return self._row("gaps", rule=rule)
+        return self.row("gaps", rule=rule)
 
     def pair(self, rule: str, rule_b: str, quantity: Quantity) -> RuleDifferenceRow | None:
         """A paired difference of two rules."""
-        return self._row("pairs", rule=rule, rule_b=rule_b, quantity=quantity)
-
-    def of_agent(self, rule: str | None, agent: str) -> AgentRow | None:
-        """One agent's returns."""
-        return self._row("agents", rule=rule, agent=agent)
+        return self.row("pairs", rule=rule, rule_b=rule_b, quantity=quantity)
 
     def differences(self, rule: str, quantity: str) -> list[AgentDifferenceRow]:
         """Differences between agents; the first pair is the one the plain keys name."""
         return [row for row in self.rows.get("encoders", ()) if (row.rule, row.quantity) == (rule, quantity)]
 
-    def disagreement(self, rule: str, level_set: str) -> DisagreementRow | None:
-        """How often a rule leaves plain argmax's class."""
-        return self._row("disagreements", rule=rule, level_set=level_set)
-
-    def sensitivity(self, rule: str, quantity: str) -> SensitivityRow | None:
-        """What other estimators say about a comparison with the floor, or about a gap."""
-        return self._row("sensitivity", rule=rule, quantity=quantity)
-
     @property
     def screen(self) -> ScreenRow | None:
         """The entropy screen."""
-        return self._row("screen")
+        return self.row("screen")
 
     def floor(self, level_set: str) -> ReturnRow | None:
         """The plan's reference on one level set; floors without a budget serve every budget."""
-        floors = self.findings.results.floors
-        labels = {
-            "game": self.game,
-            "mode": self.env.mode,
-            "level_set": level_set,
-            "reference": self.findings.plan.reference,
-        }
-        return _first(floors, budget=self.budget, **labels) or _first(floors, **labels)
+        wanted = (self.game, self.env.mode, level_set, self.findings.plan.reference)
+        found = [
+            row
+            for row in self.findings.results.floors
+            if (row.game, row.mode, row.level_set, row.reference) == wanted
+        ]
+        return next((row for row in found if row.budget == self.budget), found[0] if found else None)
 
     def score(self, rule: str, level_set: str) -> ScoreRow | None:
         """A normalised score; the floor's may carry no budget, and a mean over games has no mode of its own."""
@@ -148,32 +129,61 @@ class GameFindings:
         return exact[0] if len({row.agent for row in exact}) == 1 else None
 
     @cached_property
+    def scores(self) -> list[ScoreRow]:
+        """The normalised scores of the two rules and of the floor, on both level sets."""
+        rules = (*self.findings.two_rules, FLOOR)
+        found = (self.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
+        return [row for row in found if row]
+
+    @cached_property
     def agents(self) -> tuple[str, ...]:
         """The agents with runs, in the order differences are taken."""
         found = {row.agent or "" for row in self.rows.get("agents", ())}
         ordered = [agent for agent in self.findings.source.agents if agent in found]
         return (*ordered, *sorted(found - set(ordered)))
 
-    def at(self, **labels: str) -> GameFindings:
-        """The same place for one agent or level set."""
-        return replace(self, **labels)  # type: ignore[arg-type]
-
-    def _row(self, kind: str, **labels: Any) -> Any | None:
-        return _first(self.rows.get(kind, ()), **labels)
+    def row(self, kind: str, **labels: Any) -> Any | None:
+        """The first row of a kind (of the analysis' results) with these labels; None where there is none."""
+        for row in self.rows.get(kind, ()):
+            if all(getattr(row, name) == value for name, value in labels.items()):
+                return row
+        return None
 
 
 class Findings:
     """An `AnalysisResults` with an index."""
 
     def __init__(self, results: AnalysisResults, *, same_draws: bool | None = None) -> None:
-        self.results = results
+        self.results, self.plan, self.source = results, results.plan, results.source
         #: Whether the floor was checked to be on the levels that the runs played; None where that is not known.
         self.same_draws = same_draws
-        self.plan = results.plan
-        self.source = results.source
+        #: Whether a game has one row per rule and level set: one agent, or all of them pooled.
+        self.is_one_pool = self.plan.pooled or len(self.source.agents) < 2
+        rules = [rule for rule in self.source.rules if rule != FLOOR]
+        planned = self.plan.primary_rule
+        #: The plan's primary rule; in data without it, the first rule that they have.
+        self.primary = planned if planned in rules or not rules else rules[0]
+        #: Rules in the data, the primary one first.
+        self.rules = (self.primary, *(rule for rule in rules if rule != self.primary))
+        others = [rule for rule in self.rules if rule not in (self.primary, MERGED)]
+        #: The rule printed second: greedy where there is one, else the next that is neither primary nor merged.
+        self.secondary = "greedy" if "greedy" in others else next(iter(others), None)
+        #: The primary rule and the one printed second.
+        self.two_rules = [rule for rule in (self.primary, self.secondary) if rule]
+        self._places = self._rows_by_place()
+        #: Every game in a mode: the paper's games in its order, then the others in the order of the data.
+        self.all_envs = self._ordered_envs()
+        compared = (*results.floor_comparisons, *results.gaps)
+        known = dict.fromkeys((*self.source.budgets, *sorted({row.budget for row in compared})))
+        present = [budget for budget in known if any(row.budget == budget for row in compared)]
+        #: Budget labels, ascending; those that are not numbers keep their order.
+        self.budgets = tuple(sorted(present, key=steps_of))
+        #: The budget with the most games; among equals the smallest.
+        self.main_budget = max(self.budgets, key=lambda budget: len(self.places(budget)), default="")
+        #: The budgets, the main one first.
+        self.main_first = sorted(self.budgets, key=lambda budget: budget != self.main_budget)
 
-    @cached_property
-    def _places(self) -> dict[tuple[Env, str], GameFindings]:
+    def _rows_by_place(self) -> dict[tuple[Env, str], GameFindings]:
         """The rows by place: a large study asks for them a hundred thousand times."""
         places: dict[tuple[Env, str], GameFindings] = {}
         for kind in _ROWS:
@@ -186,11 +196,6 @@ class Findings:
                         places[key] = GameFindings(self, *key, rows={kind: [] for kind in _ROWS})
                     places[key].rows[kind].append(row)
         return places
-
-    @property
-    def is_one_pool(self) -> bool:
-        """Whether a game has one row per rule and level set: one agent, or all of them pooled."""
-        return self.plan.pooled or len(self.source.agents) < 2
 
     def env_of(self, row: Any) -> Env:
         """The game, mode and, where agents are not pooled, the agent that a row is about."""
@@ -207,49 +212,7 @@ class Findings:
             place for place in found if place and (place.rows["floor_comparisons"] or place.rows["gaps"])
         )
 
-    @cached_property
-    def budgets(self) -> tuple[str, ...]:
-        """Budget labels, ascending; those that are not numbers keep their order."""
-        present = {row.budget for row in (*self.results.floor_comparisons, *self.results.gaps)}
-        ordered = [budget for budget in self.source.budgets if budget in present]
-        ordered += sorted(present - set(ordered))
-        return tuple(sorted(ordered, key=lambda label: (steps_of(label), ordered.index(label))))
-
-    @cached_property
-    def main_budget(self) -> str:
-        """The budget with the most games; among equals the smallest."""
-        return max(self.budgets, key=lambda budget: len(self.places(budget)), default="")
-
-    @property
-    def main_first(self) -> list[str]:
-        """The budgets, the main one first."""
-        return sorted(self.budgets, key=lambda budget: budget != self.main_budget)
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """Rules in the data, the primary one first."""
-        return (self.primary, *(rule for rule in self.source.rules if rule not in (FLOOR, self.primary)))
-
-    @property
-    def primary(self) -> str:
-        """The plan's primary rule; in data without it, the first rule that they have."""
-        rules = [rule for rule in self.source.rules if rule != FLOOR]
-        return self.plan.primary_rule if self.plan.primary_rule in rules or not rules else rules[0]
-
-    @cached_property
-    def secondary(self) -> str | None:
-        """The rule printed second: greedy where there is one, else the next that is neither primary nor merged."""
-        others = [rule for rule in self.rules if rule not in (self.primary, MERGED)]
-        return "greedy" if "greedy" in others else (others[0] if others else None)
-
-    @property
-    def two_rules(self) -> list[str]:
-        """The primary rule and the one printed second."""
-        return [rule for rule in (self.primary, self.secondary) if rule]
-
-    @cached_property
-    def all_envs(self) -> tuple[Env, ...]:
-        """Every game in a mode: the paper's games in its order, then the others in the order of the data."""
+    def _ordered_envs(self) -> tuple[Env, ...]:
         found = {self.env_of(row) for row in (*self.results.floor_comparisons, *self.results.gaps)}
         with_runs = {(env.game, env.mode) for env in found}
         floors = {Env(row.game, row.mode) for row in self.results.floors}
@@ -257,22 +220,17 @@ class Findings:
         games = [*PAPER_GAMES, *(game for game in self.source.games if game not in PAPER_GAMES)]
         order = {game: at for at, game in enumerate(games)}
         agents = {agent: at for at, agent in enumerate(self.source.agents)}
+        places = {env: (order.get(env.game, len(order)), agents.get(env.agent, -1)) for env in found}
+        return tuple(
+            sorted(found, key=lambda env: (places[env][0], env.game, env.mode, places[env][1], env.agent))
+        )
 
-        def place_of(env: Env) -> tuple[Any, ...]:
-            at = order.get(env.game, len(order))
-            return at, env.game, env.mode, agents.get(env.agent, -1), env.agent
-
-        return tuple(sorted(found, key=place_of))
-
-    def game_place(self, game: str) -> tuple[int, str]:
-        """Where a game stands in the order of a report; a game without results comes last."""
-        games = [env.game for env in self.all_envs]
-        return games.index(game) if game in games else len(games), game
-
-    def agent_place(self, agent: str) -> tuple[int, str]:
-        """Where an agent stands, however its name is spelt."""
-        agents = [name.lower() for name in self.source.agents]
-        return agents.index(agent.lower()) if agent.lower() in agents else len(agents), agent
+    def order_of(self, game: str, agent: str) -> tuple[tuple[int, str], tuple[int, str]]:
+        """Where a game and an agent, however it is spelt, stand in a report; those without results come last."""
+        games, agents = [env.game for env in self.all_envs], [name.lower() for name in self.source.agents]
+        at_game = games.index(game) if game in games else len(games)
+        at_agent = agents.index(agent.lower()) if agent.lower() in agents else len(agents)
+        return (at_game, game), (at_agent, agent)
 
     def places_of(self, env: Env) -> list[GameFindings]:
         """A game at each of its budgets."""
@@ -295,7 +253,8 @@ class Findings:
         return self._slugs.get(label, slug(label))
 
     @cached_property
-    def _keys(self) -> dict[str, dict[str, str]]:
+    def keys(self) -> dict[str, dict[str, str]]:
+        """Games' names, agents and budgets as parts of a number's key; empty for data without budgets."""
         agents = [*self.source.agents, *(row.agent or "" for row in self.results.agents)]
         return {
             "game": unique_names(
@@ -305,18 +264,10 @@ class Findings:
             "budget": unique_names(self.budgets, safe_key),
         }
 
-    def key(self, kind: Literal["game", "agent", "budget"], label: str) -> str:
-        """A game's name, an agent or a budget as part of a number's key; empty where the data have no budgets."""
-        return self._keys[kind][label]
-
     def call_counts(self, budget: str, rule: str, level_set: str) -> list[CallCount]:
         """How many games got which call; one entry per agent where agents are not pooled."""
         asked = (budget, rule, level_set)
         return [row for row in self.results.call_counts if (row.budget, row.rule, row.level_set) == asked]
-
-    def screen_summary(self, budget: str) -> ScreenSummary | None:
-        """How many games the screen flags."""
-        return _first(self.results.screen_summaries, budget=budget)
 
     def hardest_env(self) -> Env | None:
         """Among the games with the most budgets, the one whose held-out return lies lowest against the floor.
@@ -332,14 +283,6 @@ class Findings:
             if scores and places[0].gap(self.primary) is not None:
                 candidates.append((-len(rows), min(scores), at))
         return self.all_envs[min(candidates)[2]] if candidates else None
-
-
-def _first(rows: Iterable[Found], **labels: Any) -> Found | None:
-    """The first row with these labels; None where there is none."""
-    for row in rows:
-        if all(getattr(row, name) == value for name, value in labels.items()):
-            return row
-    return None
 
 
 def agent_name(agent: str) -> str:

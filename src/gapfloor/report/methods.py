@@ -4,50 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import gapfloor
 from gapfloor.escape import clean_text, escape_markdown, escape_tex
 from gapfloor.plan.lock import NO_KEY
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import read_template, said
+from gapfloor.report.text_templates import said
+from gapfloor.shipped import shipped_text
 
-_ENTRY = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class BibEntry:
-    """One work."""
-
-    bibtex: str
-    """Its entry, ready to print."""
-
-    @property
-    def short(self) -> str:
-        """How a text without BibTeX names it, e.g. "Holm, 1979"; empty for software, which the text names itself."""
-        found = re.search(r"author = \{(.*)\}", self.bibtex)
-        if found is None:
-            return ""
-        names = [name.split(",")[0] for name in found[1].split(" and ")]
-        year = re.search(r"year = \{(.*)\}", self.bibtex)
-        who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-        return f"{who}, {year[1] if year else 'n.d.'}"
-
-
-def _read_works() -> dict[str, BibEntry]:
-    text = read_template("works.bib")
-    text = text.replace("VERSION", gapfloor.__version__)
-    return {found[1]: BibEntry(found[0]) for found in _ENTRY.finditer(text)}
-
-
-#: By BibTeX key.
-WORKS: Mapping[str, BibEntry] = _read_works()
-
-
-def to_bibtex(keys: Iterable[str]) -> str:
-    """The entries of these works, in the order of their keys."""
-    return "\n".join(WORKS[key].bibtex for key in sorted(set(keys)))
+_WORK = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
+#: Key of a work -> its BibTeX entry, ready to print.
+WORKS = {
+    found[1]: found[0]
+    for found in _WORK.finditer(
+        shipped_text("report/templates/works.bib").replace("VERSION", gapfloor.__version__)
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +31,13 @@ class MethodsClause:
     text: str
     cites: tuple[str, ...] = ()
 
+    @property
+    def sentence(self) -> str:
+        """With its stop, and the works that it cites in brackets; software is named by the text itself."""
+        names = [name for key in self.cites if (name := _name_of_work(WORKS[key]))]
+        cited = f" ({'; '.join(names)})" if names else ""
+        return f"{self.text}{cited}."
+
 
 @dataclass(frozen=True)
 class Methods:
@@ -67,11 +47,11 @@ class Methods:
 
     def text(self) -> str:
         """For a terminal or an e-mail."""
-        return " ".join(clean_text(_with_names(clause)) for clause in self.clauses) + "\n"
+        return " ".join(clean_text(clause.sentence) for clause in self.clauses) + "\n"
 
     def markdown(self) -> str:
         """For a README or a model card."""
-        return " ".join(escape_markdown(clean_text(_with_names(clause))) for clause in self.clauses) + "\n"
+        return " ".join(escape_markdown(clean_text(clause.sentence)) for clause in self.clauses) + "\n"
 
     def tex(self) -> str:
         r"""For a paper: works are cited by \cite, with the entries of `bibtex`."""
@@ -83,11 +63,9 @@ class Methods:
 
     def bibtex(self) -> str:
         """The entries that `tex` cites."""
-        return to_bibtex(key for clause in self.clauses for key in clause.cites)
-
-    def of(self, topic: str) -> str:
-        """The sentences about a topic."""
-        return " ".join(_with_names(clause) for clause in self.clauses if clause.topic == topic)
+        return "\n".join(
+            WORKS[key] for key in sorted({key for clause in self.clauses for key in clause.cites})
+        )
 
 
 def build_methods(source: ReportSource) -> Methods:
@@ -108,7 +86,11 @@ def build_methods(source: ReportSource) -> Methods:
     return Methods(tuple(MethodsClause(topic, text, tuple(cites)) for (topic, *cites), text in found))
 
 
-def _with_names(clause: MethodsClause) -> str:
-    names = [WORKS[key].short for key in clause.cites if WORKS[key].short]
-    cited = f" ({'; '.join(names)})" if names else ""
-    return f"{clause.text}{cited}."
+def _name_of_work(bibtex: str) -> str:
+    """How a text without BibTeX names a work, e.g. "Holm, 1979"; empty for one without authors."""
+    authors, year = (re.search(rf"{name} = \{{(.*)\}}", bibtex) for name in ("author", "year"))
+    if authors is None:
+        return ""
+    names = [name.split(",")[0] for name in authors[1].split(" and ")]
+    who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    return f"{who}, {year[1] if year else 'n.d.'}"

@@ -17,7 +17,7 @@ from typing import Any
 from gapfloor.analysis.rows import Quantity
 from gapfloor.escape import key_part, safe_key
 from gapfloor.json_values import jsonable
-from gapfloor.report.cka_input import CkaRecord
+from gapfloor.report.cka import CkaRecord, cka_numbers
 from gapfloor.report.findings import (
     FLOOR,
     MERGED,
@@ -28,8 +28,7 @@ from gapfloor.report.findings import (
     Findings,
     GameFindings,
 )
-from gapfloor.report.numbers_cka import cka_numbers
-from gapfloor.report.text_templates import read_tables
+from gapfloor.shipped import shipped, shipped_text
 from gapfloor.tables.cells import Cell, formatted, is_number
 
 #: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
@@ -53,12 +52,6 @@ class Number:
     status: str = ""
 
     @property
-    def exists(self) -> bool:
-        """Whether the data have it."""
-        value = self.cell.raw[0]
-        return isinstance(value, str) or is_number(value)
-
-    @property
     def tex(self) -> str:
         """What the macro prints, in text and in math alike."""
         body = self.cell.tex
@@ -71,7 +64,8 @@ def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str
     """Every number of these results by key, in the order of keys; the first row that gives a key keeps it."""
     numbers: dict[str, Number] = {}
     for number in (*_of_rows(findings), *(Number(*found) for found in cka_numbers(findings, cka))):
-        if number.exists:
+        value = number.cell.raw[0]
+        if isinstance(value, str) or is_number(value):
             numbers.setdefault(number.key, number)
     return dict(sorted(numbers.items()))
 
@@ -92,22 +86,14 @@ def _keys() -> dict[str, list[tuple[str, Any, str]]]:
     """Section -> keys, how the value is taken from a row, and its format."""
     return {
         section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
-        for section, entries in read_tables("numbers.toml").items()
+        for section, entries in shipped("report/templates/numbers.toml").items()
     }
 
 
 def to_tex(numbers: dict[str, Number]) -> str:
     r"""The file that defines `\N`."""
-    lines = [
-        "% Numbers by key: \\N{miner.8M.s.test}. Made by gapfloor report; do not edit.",
-        r"\makeatletter",
-        r"\DeclareRobustCommand{\N}[1]{\ifcsname gapfloor@#1\endcsname\csname gapfloor@#1\endcsname\else",
-        r"  \PackageError{gapfloor}{There is no number with the key '#1'}{The analysis that wrote this file had no",
-        r"  data for this key. numbers.json lists the keys that exist.}\textbf{[no number: \detokenize{#1}]}\fi}",
-        r"\newcommand{\gapfloor@define}[2]{\expandafter\gdef\csname gapfloor@#1\endcsname{#2}}",
-    ]
-    lines += [rf"\gapfloor@define{{{number.key}}}{{{number.tex}}}" for number in numbers.values()]
-    return "\n".join([*lines, r"\makeatother", ""])
+    defined = (rf"\gapfloor@define{{{number.key}}}{{{number.tex}}}" for number in numbers.values())
+    return shipped_text("report/templates/numbers.tex") + "\n".join([*defined, r"\makeatother", ""])
 
 
 def to_json(numbers: dict[str, Number]) -> str:
@@ -128,7 +114,7 @@ def _sources(findings: Findings) -> Iterator[_Source]:
     for env in dict.fromkeys(replace(env, agent="") for env in findings.all_envs):
         for level_set in _SETS:
             if floor := findings.place(env, "").floor(level_set):
-                game = findings.key("game", findings.name(env))
+                game = findings.keys["game"][findings.name(env)]
                 yield f"{game}.{level_set}", floor, "floor"
                 if env.game in _ALL_OR_NOTHING:
                     yield f"{game}.floor.{level_set}", floor, "success_of_returns"
@@ -160,8 +146,8 @@ def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
         elif gap is not None:
             yield from _returns(place.env, name, gap, f"gap_{level_set}")
         for agent in place.agents:
-            if of_agent := place.of_agent(rule, agent):
-                yield f"{name}.{findings.key('agent', agent)}", of_agent, f"agent_{level_set}"
+            if of_agent := place.row("agents", rule=rule, agent=agent):
+                yield f"{name}.{findings.keys['agent'][agent]}", of_agent, f"agent_{level_set}"
     if gap is not None:
         yield stem, gap, "gap"
         if gap.estimate.method in ("paper", "recommended"):
@@ -169,7 +155,7 @@ def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
     for quantity in _QUANTITIES:
         for at, difference in enumerate(place.differences(rule, quantity)):
             first, second = (
-                findings.key("agent", each or "") for each in (difference.agent, difference.agent_b)
+                findings.keys["agent"][each or ""] for each in (difference.agent, difference.agent_b)
             )
             pair = f".{first}-{second}"
             # The first pair has the plain key; with three agents or more the others name theirs.
@@ -190,10 +176,10 @@ def _game(place: GameFindings) -> Iterator[_Source]:
     for level_set in _SETS:
         # The main budget's numbers of the merged rule also have keys without a budget.
         games = [place.key]
-        games += [findings.key("game", place.name)] if place.budget == findings.main_budget else []
+        games += [findings.keys["game"][place.name]] if place.budget == findings.main_budget else []
         found = {
             "merged_comparison": place.comparison(MERGED, level_set),
-            "merged_disagreement": place.disagreement(MERGED, level_set),
+            "merged_disagreement": place.row("disagreements", rule=MERGED, level_set=level_set),
             "merged_pair": place.pair(MERGED, "greedy", level_set),
         }
         yield from (
@@ -206,9 +192,10 @@ def _game(place: GameFindings) -> Iterator[_Source]:
 
 def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
     """What all games together give at one budget: counts and normalised scores."""
-    label = findings.key("budget", budget)
-    if summary := findings.screen_summary(budget):
-        yield label, summary, "screen_summary"
+    label = findings.keys["budget"][budget]
+    for summary in findings.results.screen_summaries:
+        if summary.budget == budget:
+            yield label, summary, "screen_summary"
     for rule in findings.rules:
         # The paper's counts are of held-out levels; those of training levels say so.
         for level_set, end in ((TEST, ""), (TRAIN, TRAIN)):
@@ -216,7 +203,7 @@ def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
             for count in findings.call_counts(budget, rule, level_set) if findings.is_one_pool else ():
                 yield _join(label, _rule_key(rule), end), count, "call_count"
     for env in (*findings.all_envs, Env(SUITE, "")):
-        game = SUITE if env.game == SUITE else findings.key("game", findings.name(env))
+        game = SUITE if env.game == SUITE else findings.keys["game"][findings.name(env)]
         for rule in (*findings.rules, FLOOR):
             for level_set in (TRAIN, TEST):
                 if score := findings.place(env, budget).score(rule, level_set):

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 import gapfloor
 from gapfloor.analysis.inputs import Inputs, combined_codes
-from gapfloor.records.run_identity import read_run_header
 from gapfloor.records.store import StoredCell
 from gapfloor.records.verification import StoreVerification, read_verification
 from gapfloor.report.findings import FLOOR, TRAIN
@@ -25,17 +24,6 @@ from gapfloor.report.findings import FLOOR, TRAIN
 #: What identifies a run, and what identifies the levels that were played.
 _RUN = ("game", "mode", "budget", "agent", "seed")
 _PLACE = ("game", "mode", "level_set", "draw")
-
-
-def package_versions() -> dict[str, str]:
-    """The versions that an analysis and a report depend on."""
-    versions = {"gapfloor": gapfloor.__version__}
-    for package in ("numpy", "scipy", "pyarrow"):
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 class RunRecord(NamedTuple):
@@ -71,7 +59,12 @@ class Provenance:
     runs: tuple[RunRecord, ...] = ()
     verification: StoreVerification | None = None
     """What `gapfloor verify` found, if these are the cells that it saw."""
-    versions: Mapping[str, str] = field(default_factory=package_versions)
+    versions: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "gapfloor": gapfloor.__version__,
+            **{name: importlib.metadata.version(name) for name in ("numpy", "scipy", "pyarrow")},
+        }
+    )
     """Packages that computed the report."""
 
 
@@ -128,33 +121,6 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
         verification=read_verification(root, cells),
         runs=tuple(runs[key] for key in sorted(runs, key=_run_order)),
     )
-
-
-def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
-    """Budget -> hyperparameters, from the headers of a store's checkpoints; a field that runs disagree on lists all."""
-    found: dict[str, dict[str, list[Any]]] = {}
-    for folder in sorted(store.glob("runs/*")):
-        header = read_run_header(folder)
-        values = dict(header.get("hyperparameters") or {})
-        if not values:
-            continue
-        if "clip" in values:
-            # The trainer clips the change of the value by the same range, and its headers have no field of their own.
-            values["value_clipping"] = True
-        if "budget_steps" in header:
-            values["budget_steps"] = header["budget_steps"]
-        fields = found.setdefault(str(header.get("budget", "")), {})
-        for name, value in values.items():
-            known = fields.setdefault(name, [])
-            if value not in known:
-                known.append(value)
-    return {
-        budget: {
-            name: known[0] if len(known) == 1 else " or ".join(map(str, known))
-            for name, known in fields.items()
-        }
-        for budget, fields in found.items()
-    }
 
 
 def floor_on_same_draws(inputs: Inputs) -> bool | None:

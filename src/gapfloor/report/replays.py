@@ -14,7 +14,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,8 +108,13 @@ def build_scenes(replays: Sequence[Replay], *, rules: Sequence[str]) -> tuple[Sc
     for replay in replays:
         level = (replay.game, replay.level_set, replay.level_seed)
         levels.setdefault(level, {}).setdefault(replay.rule, replay)
+
+    def rank(level: tuple[str, str, int]) -> tuple[float, float, tuple[str, str, int]]:
+        returns = [replay.episode_return for replay in levels[level].values()]
+        return -len(returns), min(returns) - max(returns), level
+
     chosen: dict[str, tuple[str, str, int]] = {}
-    for level in sorted(levels, key=lambda level: (-len(levels[level]), -_spread(levels[level]), level)):
+    for level in sorted(levels, key=rank):
         chosen.setdefault(level[0], level)
     scenes = (_scene(levels[level].values(), rules) for level in sorted(chosen.values()))
     return tuple(scene for scene in scenes if scene.clips)
@@ -140,11 +145,6 @@ def _start(stacks: Sequence[npt.NDArray[np.uint8]]) -> int:
     return int(np.argmax(differences >= 0.75 * differences.max()))
 
 
-def _spread(by_rule: Mapping[str, Replay]) -> float:
-    returns = [replay.episode_return for replay in by_rule.values()]
-    return max(returns) - min(returns)
-
-
 def read_frames(path: Path) -> npt.NDArray[np.uint8]:
     """The frames of a replay, [T, height, width, 3]; empty where the file is not one. Runs nothing from it."""
     try:
@@ -162,6 +162,8 @@ def read_frames(path: Path) -> npt.NDArray[np.uint8]:
 
 
 def _clip(replay: Replay, kept: npt.NDArray[np.uint8]) -> Clip:
+    from PIL import Image
+
     height, width = kept.shape[1:3]
     columns = min(_COLUMNS, len(kept))
     rows = math.ceil(len(kept) / columns)
@@ -169,9 +171,11 @@ def _clip(replay: Replay, kept: npt.NDArray[np.uint8]) -> Clip:
     for at, frame in enumerate(kept):
         top, left = at // columns * height, at % columns * width
         sheet[top : top + height, left : left + width] = frame
+    buffer = io.BytesIO()
+    Image.fromarray(sheet).save(buffer, "WEBP", quality=70, method=4)
     return Clip(
         replay=replay,
-        source=_as_webp(sheet),
+        source="data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"),
         frames=len(kept),
         columns=columns,
         height=height,
@@ -189,11 +193,3 @@ def _shown_frames(n_frames: int, length: int, stride: int) -> npt.NDArray[np.int
         steps = np.append(steps, length - 1)
     chosen: npt.NDArray[np.int64] = np.rint(steps / max(1, length - 1) * (n_frames - 1)).astype(np.int64)
     return np.clip(chosen, 0, n_frames - 1)
-
-
-def _as_webp(sheet: npt.NDArray[np.uint8]) -> str:
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(sheet).save(buffer, "WEBP", quality=70, method=4)
-    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

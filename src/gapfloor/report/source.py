@@ -6,10 +6,15 @@ Needs neither engine nor torch: checkpoints are asked for their headers only, fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_source
@@ -21,18 +26,42 @@ from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.summaries import Summaries
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
+from gapfloor.records.run_identity import read_run_header, read_run_identity
+from gapfloor.records.schema import read_run_log
 from gapfloor.records.store import Store
-from gapfloor.report.cka_input import CkaRecord, read_cka
-from gapfloor.report.entropy_curves import SeedCurve, read_curves
+from gapfloor.report.cka import CkaRecord, read_cka
 from gapfloor.report.findings import Findings, steps_of
 from gapfloor.report.provenance import (
     Provenance,
     floor_on_same_draws,
     provenance_of_cells,
     provenance_of_inputs,
-    read_hyperparameters,
 )
 from gapfloor.report.replays import Replay, read_replays
+
+#: Points of a training curve; a run of 8M steps logs 1,953.
+CURVE_POINTS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedCurve:
+    """A quantity during the training of one agent, mean over its seeds."""
+
+    game: str
+    mode: str
+    budget: str
+    agent: str
+    n: int
+    steps: tuple[float, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    """One SEM below the mean; empty with one seed."""
+    high: tuple[float, ...] = ()
+
+
+_CURVE_COLUMNS = {name: pa.string() for name in ("game", "mode", "budget", "agent")} | {
+    name: pa.float64() for name in ("steps", "entropy_nats")
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +129,8 @@ def source_of_results(
     leaks = sorted(store.root.glob("leakage/*.json"))
 
     def order(curve: SeedCurve) -> tuple[Any, ...]:
-        place, agent = findings.game_place(curve.game), findings.agent_place(curve.agent)
-        return place, steps_of(curve.budget), agent
+        game, agent = findings.order_of(curve.game, curve.agent)
+        return game, steps_of(curve.budget), agent
 
     return ReportSource(
         name=name,
@@ -113,3 +142,64 @@ def source_of_results(
         replays=read_replays(store.root / "replays"),
         leaked=gap_without(inputs, read_leakage(leaks)) if leaks else (),
     )
+
+
+def read_curves(store: Path) -> tuple[SeedCurve, ...]:
+    """Entropy curves from the training logs of a store, one per game, budget and agent.
+
+    The agent is the checkpoint's: logs of version 0.1 name the encoder, which blind and sighted runs share.
+    """
+    runs: dict[tuple[str, ...], list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]] = {}
+    for path in sorted(store.glob("runs/*/log.parquet")):
+        try:
+            table = read_run_log(path, _CURVE_COLUMNS)
+        except (pa.ArrowException, OSError, KeyError):
+            continue
+        if table.num_rows:
+            identity = read_run_identity(path.parent)
+            agent = identity.agent if identity else str(table["agent"][0].as_py())
+            key = (*(str(table[name][0].as_py()) for name in ("game", "mode", "budget")), agent)
+            runs.setdefault(key, []).append((table["steps"].to_numpy(), table["entropy_nats"].to_numpy()))
+    return tuple(_curve(key, members) for key, members in runs.items())
+
+
+def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> SeedCurve:
+    # Seeds log at the same steps; where one is still training, the curve ends where the shortest does.
+    length = min(steps.size for steps, _ in members)
+    keep = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))
+    values = np.stack([entropy[keep] for _, entropy in members])
+    n, mean = len(members), values.mean(axis=0)
+    band = {}
+    if n > 1:
+        error = values.std(axis=0, ddof=1) / math.sqrt(n)
+        band = {"low": tuple((mean - error).tolist()), "high": tuple((mean + error).tolist())}
+    game, mode, budget, agent = key
+    steps, means = tuple(members[0][0][keep].tolist()), tuple(mean.tolist())
+    return SeedCurve(game=game, mode=mode, budget=budget, agent=agent, n=n, steps=steps, mean=means, **band)
+
+
+def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
+    """Budget -> hyperparameters, from the headers of a store's checkpoints; a field that runs disagree on lists all."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for folder in sorted(store.glob("runs/*")):
+        header = read_run_header(folder)
+        values = dict(header.get("hyperparameters") or {})
+        if not values:
+            continue
+        if "clip" in values:
+            # The trainer clips the change of the value by the same range, and its headers have no field of their own.
+            values["value_clipping"] = True
+        if "budget_steps" in header:
+            values["budget_steps"] = header["budget_steps"]
+        fields = found.setdefault(str(header.get("budget", "")), {})
+        for name, value in values.items():
+            known = fields.setdefault(name, [])
+            if value not in known:
+                known.append(value)
+    return {
+        budget: {
+            name: known[0] if len(known) == 1 else " or ".join(map(str, known))
+            for name, known in fields.items()
+        }
+        for budget, fields in found.items()
+    }

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import jinja2
 
-from gapfloor.escape import escape_markdown
-from gapfloor.report.findings import agent_name
-from gapfloor.tables.cells import count_word, counted, estimate, fixed, is_number, mean_sem, p_value
-
-
-def render_text(name: str, **values: Any) -> str:
-    """A template of plain text, filled with values."""
-    return template(name).render(values)
+from gapfloor.escape import escape_markdown, escape_tex
+from gapfloor.report.findings import agent_name, at_budget
+from gapfloor.shipped import shipped_text
+from gapfloor.statistics.normalised import published_scale
+from gapfloor.tables.cells import (
+    count_word,
+    counted,
+    estimate,
+    fixed,
+    formatted,
+    is_number,
+    mean_sem,
+    p_value,
+)
 
 
 def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
@@ -29,7 +33,7 @@ def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
         found.append((about, re.sub(r"\n\s*", " ", caller().strip())))
         return ""
 
-    render_text(name, say=say, **values)
+    template(name).render(say=say, **values)
     return found
 
 
@@ -37,33 +41,27 @@ def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
 def template(name: str) -> jinja2.Template:
     """A template of plain text; a value that is not given is an error."""
     made = environment(lstrip_blocks=True, autoescape=False, extensions=["jinja2.ext.do"])
-    return made.from_string(read_template(name))
+    return made.from_string(shipped_text(f"report/templates/{name}"))
 
 
 def environment(**options: Any) -> jinja2.Environment:
     """What fills our templates, with the filters and functions that they use."""
     made = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, **options)
-    made.filters |= {"agent_name": agent_name, "md": escape_markdown}
+    made.filters |= {
+        "agent_name": agent_name, "at_budget": at_budget, "md": escape_markdown, "tex": escape_tex,
+        "of_kind": lambda rows, *kinds: [row for row in rows if type(row).__name__ in kinds],
+    }  # fmt: skip
+    made.tests["published"] = lambda row: (row.r_min, row.r_max) == published_scale(row.game, row.mode)
     made.globals |= {
-        "counted": counted, "listed": listed, "either": either, "span": span, "is_number": is_number,
+        "counted": counted, "listed": listed, "is_number": is_number,
         "word": lambda count: "none" if count == 0 else count_word(count).plain,
         "number": lambda value, decimals=2, sign=False: fixed(value, decimals, sign=sign).plain,
         "estimate": lambda value, ends: estimate(value, ends).plain,
         "mean_sem": lambda mean, sem: mean_sem(mean, sem).plain,
         "p_value": lambda p: p_value(p).plain,
+        "call_words": lambda call: formatted("call_words", call).plain,
     }  # fmt: skip
     return made
-
-
-def read_template(name: str) -> str:
-    """The text of a file of `templates`."""
-    return resources.files("gapfloor.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def read_tables(name: str) -> dict[str, Any]:
-    """The tables of a TOML file of `templates`."""
-    return tomllib.loads(read_template(name))
 
 
 def listed(values: Iterable[object]) -> str:
@@ -74,19 +72,3 @@ def listed(values: Iterable[object]) -> str:
     """
     names = [str(value) for value in values]
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else (names or ["nothing"])[0]
-
-
-def either(values: Iterable[int]) -> str:
-    """One of two numbers, or the range of several.
-
-    >>> either([8, 3]), either([1, 2000, 3])
-    ('3 or 8', '1 to 2,000')
-    """
-    ordered = [f"{value:,}" for value in sorted(values)]
-    return " or ".join(ordered) if len(ordered) < 3 else f"{ordered[0]} to {ordered[-1]}"
-
-
-def span(values: Iterable[int]) -> str:
-    """The smallest and the largest of some numbers, or the number if they are all the same."""
-    ordered = sorted(set(values))
-    return f"{ordered[0]}" if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"

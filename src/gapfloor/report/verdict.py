@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow, SensitivityRow
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Findings, GameFindings, at_budget
-from gapfloor.report.text_templates import listed, render_text, template
+from gapfloor.report.text_templates import listed, template
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
     may_say_new_levels_cost,
     may_say_training_levels_learnt,
 )
-
-Tone = Literal["supported", "open", "unsupported"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +30,6 @@ class Verdict:
     test: ComparisonRow | None
     """The held-out comparison with the floor under the primary rule."""
     gap: GapRow | None
-    tone: Tone
     badge: str
     sentence: str
     """What was measured, by which rule, against which floor."""
@@ -83,7 +80,7 @@ def decision(findings: Findings) -> str:
             by_reason.setdefault(verdict.reason, []).append(verdict.place.name)
     readable = by_reason.pop("", [])
     others = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
-    return render_text("decision.j2", readable=readable, others=others).strip()
+    return template("decision.j2").render(readable=readable, others=others).strip()
 
 
 def _counts_sentence(findings: Findings, counts: CallCount) -> str:
@@ -94,26 +91,30 @@ def _counts_sentence(findings: Findings, counts: CallCount) -> str:
         for place in findings.places(counts.budget)
         if place.env.agent in ("", counts.agent) and place.comparison(findings.primary, TEST)
     )
-    return render_text(
-        "headline.j2",
+    words = template("headline.j2").render(
         findings=findings,
         counts=counts,
         second=next((each for each in second if each.agent == counts.agent), None),
         game=next(games) if counts.games == 1 else "",
-    ).strip()
+    )
+    return words.strip()
 
 
 def _verdict(place: GameFindings) -> Verdict:
     findings = place.findings
     remarks: list[str] = []
     test, train = (place.comparison(findings.primary, level_set) for level_set in (TEST, TRAIN))
-    gap, other = place.gap(findings.primary), place.sensitivity(findings.primary, TEST)
+    gap, other = place.gap(findings.primary), place.row("sensitivity", rule=findings.primary, quantity=TEST)
     transfers, levels = _reach(findings, test, gap, other) if test and gap else (False, "")
-    references = _references_that_see_nothing(place)
+    references = tuple(
+        row
+        for row in findings.results.reference_comparisons
+        if (findings.env_of(row), row.budget) == (place.env, place.budget)
+        and (row.rule, row.level_set) == (findings.primary, TEST)
+        and row.reference != "upper"
+    )
     unbeaten = [row for row in references if row.call != "above"] if test and test.call == "above" else []
-    tone, case = _reading(test, train, gap, transfers=transfers)
-    if unbeaten:
-        tone, case = "open", "unbeaten"
+    case = "unbeaten" if unbeaten else _case(test, train, gap, transfers=transfers)
     words: Any = template("verdicts.j2").make_module(
         {
             "findings": findings, "test": test, "train": train, "gap": gap, "other": other, "unbeaten": unbeaten,
@@ -133,65 +134,42 @@ def _verdict(place: GameFindings) -> Verdict:
         place=place,
         test=test,
         gap=gap,
-        tone=tone,
         badge=words.badges[test.call] if test else "no floor",
         sentence=words.sentence().strip()
         if test
         else "There is no random floor on the held-out levels that these runs played.",
         supports=words.supports(case).strip(),
         does_not=words.does_not(case).strip(),
-        reason="" if tone == "supported" else words.reason(case).strip(),
+        reason="" if transfers and case not in ("unbeaten", "shared") else words.reason(case).strip(),
         references=references,
         remarks=tuple(remarks),
     )
 
 
-def _references_that_see_nothing(place: GameFindings) -> tuple[ComparisonRow, ...]:
-    findings = place.findings
-    return tuple(
-        row
-        for row in findings.results.reference_comparisons
-        if (findings.env_of(row), row.budget) == (place.env, place.budget)
-        and (row.rule, row.level_set) == (findings.primary, TEST)
-        and row.reference != "upper"
-    )
-
-
-def _reading(
+def _case(
     test: ComparisonRow | None, train: ComparisonRow | None, gap: GapRow | None, *, transfers: bool
-) -> tuple[Tone, str]:
-    """The tone of a verdict, and the case of `verdicts.j2` that says what the gap supports."""
-    if test is None:
-        return "open", "no floor"
-    if gap is None:
-        return "open", "no gap"
-    if test.call == "not tested":
-        return "open", "not tested"
-    if gap.n_shared:
-        return "unsupported", "shared"
+) -> str:
+    """The case of `verdicts.j2` that says what the gap supports."""
+    if test is None or gap is None:
+        return "no floor" if test is None else "no gap"
+    if test.call == "not tested" or gap.n_shared:
+        return "not tested" if test.call == "not tested" else "shared"
+    is_trained = train is not None and train.call == "above"
     if test.call == "above":
-        return ("supported" if transfers else "open"), _gap_above(test, train, gap, transfers=transfers)
+        if gap.call == "not tested":
+            return "gap not tested"
+        if not gap.levels_differ:
+            return "open gap"
+        if gap.gap < 0:
+            return "negative gap"
+        may_cost = may_say_new_levels_cost(gap.is_established, train="above", test="above")
+        return "cost" if is_trained and transfers and may_cost else "gap"
     if test.call == "below":
-        return "unsupported", "below"
-    if train is not None and train.call == "above":
-        is_learnt = may_say_training_levels_learnt(gap.is_established, train=train.call, test=test.call)
-        return ("unsupported", "learnt") if is_learnt else ("open", "not learnt")
-    tone: Tone = "unsupported" if test.call == "equivalent" else "open"
-    return tone, "differ" if gap.levels_differ else "nothing"
-
-
-def _gap_above(test: ComparisonRow, train: ComparisonRow | None, gap: GapRow, *, transfers: bool) -> str:
-    """What is said of a gap that ends above chance."""
-    if gap.call == "not tested":
-        return "gap not tested"
-    if not gap.levels_differ:
-        return "open gap"
-    if gap.gap < 0:
-        return "negative gap"
-    is_cost = train is not None and may_say_new_levels_cost(
-        gap.is_established, train=train.call, test=test.call
-    )
-    return "cost" if is_cost and transfers else "gap"
+        return "below"
+    if is_trained:
+        is_learnt = may_say_training_levels_learnt(gap.is_established, train="above", test=test.call)
+        return "learnt" if is_learnt else "not learnt"
+    return "differ" if gap.levels_differ else "nothing"
 
 
 def _reach(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,11 @@ from typing import Any
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.escape import clean_text, escape_markdown
 from gapfloor.records.atomic import remove_leftovers, write_text_atomically
-from gapfloor.report.card import build_card, card_to_json, card_to_markdown
+from gapfloor.report.card import MODEL_NAME, build_card, card_to_markdown, model_card
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.print_figure import write_figures
 from gapfloor.report.findings import Findings
 from gapfloor.report.methods import build_methods
-from gapfloor.report.model_card import MODEL_NAME, model_card
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.page import render_page
 from gapfloor.report.source import ReportSource
@@ -106,7 +106,8 @@ def write_report(
         files |= {f"csv/{table.name}.csv": to_csv(table) for table in made.tables}
     card = build_card(source)
     if "card" in formats:
-        files |= {"card.md": card_to_markdown(card), "card.json": card_to_json(card)}
+        document = json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        files |= {"card.md": card_to_markdown(card), "card.json": document}
         files["model-card.md"] = model_card(card, name=MODEL_NAME)
     if "methods" in formats:
         methods = build_methods(source)

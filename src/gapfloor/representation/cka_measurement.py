@@ -92,7 +92,7 @@ class CkaMeasurement(ReadableResult):
     row_names = ("records",)
 
     records: tuple[dict[str, Any], ...]
-    """One per checkpoint, with the fields of `gapfloor.report.cka_input`."""
+    """One per checkpoint, with the fields of `gapfloor.report.cka`."""
     written: tuple[Path, ...] = ()
     """The files of the store that hold them."""
 
@@ -193,7 +193,7 @@ def _measure(
     settings: CkaSettings,
     tell: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The fields that the report reads (`gapfloor.report.cka_input`), and what is behind them."""
+    """The fields that the report reads (`gapfloor.report.cka`), and what is behind them."""
 
     def collect(geometry: Geometry) -> Sides:
         """Let the checkpoint play both level sets and encode what it saw."""

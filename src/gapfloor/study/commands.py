@@ -28,8 +28,6 @@ from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
 
-_STATES = ("done", "running", "failed", "missing")
-
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class StudyStatus(ReadableResult):
@@ -56,8 +54,12 @@ class StudyStatus(ReadableResult):
 
     def table(self) -> Table:
         """Tasks by kind and state."""
-        rows = [{state: counts[state] for state in _STATES} for counts in self.tasks.values()]
-        return table_of("tasks", [{"task": kind, **row} for kind, row in zip(self.tasks, rows, strict=True)])
+        states = ("done", "running", "failed", "missing")
+        rows = [
+            {"task": kind, **{state: counts[state] for state in states}}
+            for kind, counts in self.tasks.items()
+        ]
+        return table_of("tasks", rows)
 
     def sentences(self) -> list[str]:
         """What is running, failed and damaged, and what the whole study costs."""
@@ -105,7 +107,7 @@ def run(
         gapfloor study run studies/paper-8m.toml --ray auto --store /shared/paper-8m
     """
     check_workers(workers)
-    study = _read(study)
+    study = study if isinstance(study, Study) else Study.read(study)
     opened = Store(Store(store or study.name).root.resolve())
     journal = TaskJournal(opened.root, study=note_name(study))
     others = journal.workers()
@@ -114,19 +116,22 @@ def run(
     opened.write_order(games=games, agents=study.agents)
     survey = Survey(study, opened.root)
     *measured, report = build_graph(study)
-    done = [task for task in measured if task.is_done(survey)]
+    done = {task.name for task in measured if task.is_done(survey)}
     # The report is made again when anything before it is.
-    done += [report] if len(done) == len(measured) and report.is_done(survey) else []
-    names = {task.name for task in done}
-    todo = [task for task in (*measured, report) if task.name not in names]
-    is_quiet = not (is_watched() if progress is None else progress)
-    shown = StudyProgress(study, is_quiet=is_quiet, workers=workers or available_cores())
+    if len(done) == len(measured) and report.is_done(survey):
+        done.add(report.name)
+    todo = [task for task in (*measured, report) if task.name not in done]
+    shown = StudyProgress(
+        {task.name: task.seconds(study) for task in todo},
+        is_quiet=not (is_watched() if progress is None else progress),
+        workers=workers or available_cores(),
+    )
     for other in others[:1]:
         shown.tell(
             f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done twice."
         )
-    shown.start(todo, done)
-    outcome = StudyOutcome(done=sorted(names), study=study.name, store=str(opened.root))
+    shown.tell(f"{counted(len(done), 'task')} done, {len(todo)} to do.")
+    outcome = StudyOutcome(done=sorted(done), study=study.name, store=str(opened.root))
     if not todo:
         return outcome
     backend = backend_for(survey.store.found, study.evaluation.backend) or usual_backend("cpu")
@@ -164,7 +169,7 @@ def status(
         gapfloor study status studies/paper-8m.toml --workers 64
     """
     check_workers(workers)
-    study = _read(study)
+    study = study if isinstance(study, Study) else Study.read(study)
     root = Store(store or study.name).root
     survey = Survey(study, root)
     journal = TaskJournal(root, study=note_name(study))
@@ -172,13 +177,12 @@ def status(
     states: dict[str, Counter[str]] = {}
     listed: dict[str, list[str]] = {"running": [], "failed": []}
     for task in build_graph(study):
-        state = "missing"
         if task.name in running:
             state = "running"
         elif task.is_done(survey):
             state = "done"
-        elif task.name in failures:
-            state = "failed"
+        else:
+            state = "failed" if task.name in failures else "missing"
         states.setdefault(task.kind, Counter())[state] += 1
         if state in listed:
             listed[state].append(task.name)
@@ -187,11 +191,7 @@ def status(
         tasks=states,
         running=tuple(listed["running"]),
         failed={name: "{} (log: {})".format(*failures[name]) for name in listed["failed"]},
-        damaged=tuple(survey.damaged),
+        damaged=tuple(path.stem for path in survey.store.damaged),
         size=estimate(study),
         cores=workers or available_cores(),
     )
-
-
-def _read(study: Study | str | Path) -> Study:
-    return study if isinstance(study, Study) else Study.read(study)

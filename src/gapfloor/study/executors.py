@@ -13,7 +13,7 @@ import secrets
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Protocol
+from typing import Any
 
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
@@ -54,32 +54,18 @@ def carry_out(task: Task, workplace: Workplace) -> tuple[str, str]:
 Running = concurrent.futures.Future[tuple[str, str]]
 
 
-class Executor(Protocol):
-    """Where tasks run: `carry_out` for each of them."""
-
-    capacity: int
-
-    @property
-    def losses(self) -> tuple[type[BaseException], ...]:
-        """What a future raises whose worker was lost."""
-
-    def begin(self, task: Task) -> Running:
-        """Run `carry_out` somewhere."""
-
-    def close(self) -> None:
-        """Stop whatever still runs."""
-
-
 class LocalExecutor:
     """A pool of one-thread processes on this machine; a process that dies is replaced."""
 
-    losses = (BrokenProcessPool, concurrent.futures.CancelledError)
+    losses: tuple[type[BaseException], ...] = (BrokenProcessPool, concurrent.futures.CancelledError)
+    """What a future raises whose worker was lost."""
 
     def __init__(self, workplace: Workplace, *, workers: int) -> None:
         self.capacity, self._workplace = workers, workplace
         self._pool = private_pool(workers)
 
     def begin(self, task: Task) -> Running:
+        """Run `carry_out` somewhere."""
         try:
             future: Running = self._pool.submit(carry_out, task, self._workplace)
         except BrokenProcessPool:
@@ -89,6 +75,7 @@ class LocalExecutor:
         return future
 
     def close(self) -> None:
+        """Stop whatever still runs."""
         self._pool.shutdown(wait=True, kill_workers=True)
 
 
@@ -103,8 +90,10 @@ class RayExecutor:
         capacity: int | None = None,
         must_authenticate: bool = True,
     ) -> None:
-        if address == "local":
-            require_token_here()
+        if address == "local" and "RAY_AUTH_MODE" not in os.environ:
+            # A cluster that this process starts has a token of its own.
+            os.environ["RAY_AUTH_MODE"] = "token"
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         try:
             import ray
         except ImportError:
@@ -128,7 +117,7 @@ class RayExecutor:
         remote: Any = ray.remote(num_cpus=1, max_retries=0)
         self._run = remote(carry_out)
         self._workplace = ray.put(workplace)
-        self.losses = (ray.exceptions.RayError,)
+        self.losses: tuple[type[BaseException], ...] = (ray.exceptions.RayError,)
 
     def begin(self, task: Task) -> Running:
         reference = self._run.options(name=task.name).remote(task, self._workplace)
@@ -137,6 +126,9 @@ class RayExecutor:
 
     def close(self) -> None:
         self._ray.shutdown()
+
+
+Executor = LocalExecutor | RayExecutor
 
 
 def refuse_open_cluster(address: str) -> None:
@@ -159,10 +151,3 @@ def refuse_open_cluster(address: str) -> None:
             "its nodes with RAY_AUTH_MODE=token (docs/studies.md), or, if nobody else can reach it, add "
             "--without-authentication."
         )
-
-
-def require_token_here() -> None:
-    """Give a cluster that this process starts a token of its own, unless the user has chosen something else."""
-    if "RAY_AUTH_MODE" not in os.environ:
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))

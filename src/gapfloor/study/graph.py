@@ -90,14 +90,9 @@ class CostEstimate:
     """Core seconds of the tasks that must follow each other, from the longest run to the report."""
     disk_bytes: int
 
-    @property
-    def total_core_seconds(self) -> float:
-        """All tasks together."""
-        return sum(self.core_seconds.values())
-
     def seconds_on(self, cores: int) -> float:
         """The least time on this many cores: a task uses one of them, so the longest chain is a lower limit."""
-        return max(self.total_core_seconds / cores, self.longest_chain)
+        return max(sum(self.core_seconds.values()) / cores, self.longest_chain)
 
 
 def estimate(study: Study) -> CostEstimate:

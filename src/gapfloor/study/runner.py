@@ -9,7 +9,7 @@ import concurrent.futures
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from gapfloor.api.progress import duration
 from gapfloor.escape import printable_text
 from gapfloor.study.executors import Executor, Running
 from gapfloor.study.journal import TaskJournal
-from gapfloor.study.model import Study
 from gapfloor.study.tasks import Task
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
@@ -32,15 +31,11 @@ LOST = "its worker process exited unexpectedly (killed, out of memory, or its ma
 class StudyProgress:
     """Prints one line per task that ends, with the time left."""
 
-    def __init__(self, study: Study, *, is_quiet: bool, workers: int = 1) -> None:
-        self._study, self._is_quiet, self._workers = study, is_quiet, workers
-        self._started = time.monotonic()
-
-    def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None:
-        self._cost = {task.name: task.seconds(self._study) for task in todo}
-        self._left, self._total = sum(self._cost.values()), sum(self._cost.values())
-        self._count, self._n = 0, len(todo)
-        self.tell(f"{counted(len(done), 'task')} done, {len(todo)} to do.")
+    def __init__(self, seconds: Mapping[str, float], *, is_quiet: bool, workers: int = 1) -> None:
+        """`seconds` are those that each task to do is expected to take."""
+        self._seconds, self._is_quiet, self._workers = seconds, is_quiet, workers
+        self._started, self._count = time.monotonic(), 0
+        self._left = self._total = sum(seconds.values())
 
     def ended(self, task: Task, error: str = "", *, again: bool = False) -> None:
         """Say how an attempt at a task ended."""
@@ -50,11 +45,11 @@ class StudyProgress:
         if again:
             return
         self._count += 1
-        self._left -= self._cost[task.name]
+        self._left -= self._seconds[task.name]
         spent = time.monotonic() - self._started
         left = f", about {duration(self.seconds_left(spent))} left" if self._left > 1 else ""
         if not error:
-            self.tell(f"[{self._count}/{self._n}, {duration(spent)}{left}] {task.name}")
+            self.tell(f"[{self._count}/{len(self._seconds)}, {duration(spent)}{left}] {task.name}")
 
     def seconds_left(self, spent: float) -> float:
         """The time left after so many seconds: the rates that ship count as much as a tenth of the study, or a minute.

@@ -5,14 +5,12 @@ from __future__ import annotations
 import glob
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from gapfloor.levels import LevelSet
 from gapfloor.play.cell import design_from
 from gapfloor.play.outcome import is_complete
-from gapfloor.play.protocol import Protocol
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
@@ -38,29 +36,22 @@ class Survey:
 
     def __init__(self, study: Study, root: Path) -> None:
         self.study, self.store = study, Store(root)
-        self.cells: Counter[WantedCell] = Counter(self._whole_cells(study.protocol(study.games[0])))
+        self.cells: Counter[WantedCell] = Counter()
         """Cells of the study's design with everything that it measures; networks of one reference share a name."""
-        self.damaged = [path.stem for path in self.store.damaged]
-        """Cells that are cut or altered; they count as missing."""
-
-    def _whole_cells(self, protocol: Protocol) -> Iterator[WantedCell]:
+        design = study.protocol(study.games[0]).design
         for cell in self.store.cells():
             labels, content = cell.manifest.labels, cell.manifest.content
-            if design_from(content) != protocol.design:
+            if design_from(content) != design:
                 continue
             name = labels["reference"]
             if not name:
-                if not is_complete(
-                    cell.manifest.record,
-                    rule_kind(labels["rule"]),
-                    probe_states=self.study.evaluation.probe,
-                ):
+                rule = rule_kind(labels["rule"])
+                if not is_complete(cell.manifest.record, rule, probe_states=study.evaluation.probe):
                     continue
                 name = f"{RunIdentity.from_labels(labels).name} {labels['rule']}"
             levels = LevelSet.parse(content["levels"])
-            yield WantedCell(
-                labels["game"], labels["mode"], name, labels["level_set"], levels, labels["draw"]
-            )
+            known = labels["game"], labels["mode"], name, labels["level_set"], levels, labels["draw"]
+            self.cells[WantedCell(*known)] += 1
 
 
 #: What a report shows besides cells. A file that is still being written has a name that begins with a dot.

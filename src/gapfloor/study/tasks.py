@@ -7,8 +7,6 @@ where it runs, how often it is started, or what else runs at the same time. Whet
 from __future__ import annotations
 
 import functools
-import importlib.resources
-import json
 import os
 import shutil
 from abc import ABC, abstractmethod
@@ -26,6 +24,7 @@ from gapfloor.play.references import BEST_CONSTANT, recorded_name, relative_to_f
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rules, rule_kind
+from gapfloor.shipped import shipped
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey, WantedCell, report_digest
 from gapfloor.training.spec import TrainingSpec
@@ -97,14 +96,11 @@ class TrainTask(Task):
         return int(header["iteration"]) >= self.spec.n_updates
 
     def perform(self, workplace: Workplace) -> None:
-        if self.checkpoints:
-            self._copy(workplace)
+        if not self.checkpoints:
+            from gapfloor.training.trainer import train
+
+            train(self.spec, store=workplace.root, threads=1)
             return
-        from gapfloor.training.trainer import train
-
-        train(self.spec, store=workplace.root, threads=1)
-
-    def _copy(self, workplace: Workplace) -> None:
         run, source = self.spec.run, self._source(workplace.study)
         if not (source / "checkpoint.safetensors").is_file():
             raise StoreError(f"The checkpoint of {run} is not in {self.checkpoints}: add it.")
@@ -322,8 +318,8 @@ class ReportTask(Task):
 
     def perform(self, workplace: Workplace) -> None:
         from gapfloor.api.analyse import analyse
-        from gapfloor.report import load_report_source, write_report
-        from gapfloor.report.write import FORMATS
+        from gapfloor.report.source import load_report_source
+        from gapfloor.report.write import FORMATS, write_report
 
         study, root = workplace.study, workplace.root
         digest = report_digest(study, workplace.store)
@@ -344,9 +340,6 @@ class ReportTask(Task):
 _REPORT_INPUTS = Path("results") / "report.inputs"
 
 
-@functools.cache
 def rates() -> dict[str, Any]:
     """Measured speeds of one machine, which ship with the package together with the commands that measured them."""
-    text = importlib.resources.files("gapfloor").joinpath("data/rates.json").read_text()
-    document: dict[str, Any] = json.loads(text)
-    return document
+    return shipped("data/rates.json")

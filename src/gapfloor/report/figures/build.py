@@ -6,15 +6,16 @@ its figure needs; `build_figures` adds the budget to names and titles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow
-from gapfloor.report.figures.entropy import entropy_figure, training_figure
-from gapfloor.report.figures.inks import rule_ink
+from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, ScreenRow
 from gapfloor.report.figures.model import (
+    SERIES,
+    CurveMark,
     FigureSpec,
     GuideLine,
+    LegendEntry,
     PanelSpec,
     PointMark,
     Scale,
@@ -24,11 +25,22 @@ from gapfloor.report.figures.model import (
     levels_words,
     name_text,
     names_scale,
+    nice_ticks,
     padded,
+    rule_ink,
     rules_legend,
 )
-from gapfloor.report.findings import FLOOR, TEST, TRAIN, Findings, GameFindings, at_budget
-from gapfloor.report.source import ReportSource
+from gapfloor.report.findings import (
+    MERGED,
+    TEST,
+    TRAIN,
+    Findings,
+    GameFindings,
+    agent_name,
+    at_budget,
+    steps_text,
+)
+from gapfloor.report.source import ReportSource, SeedCurve
 from gapfloor.tables.cells import counted, estimate, fixed, is_number, mean_sem
 
 #: Ends of a 95% interval, in standard errors of a normal.
@@ -38,24 +50,17 @@ _NORMAL_95 = 1.96
 def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
     """Every figure that the data allow; those of the main budget have plain names and come first."""
     findings = source.findings
-    made: list[FigureSpec | None] = []
+    made: list[FigureSpec] = []
     for budget in findings.main_first:
         is_main = budget == findings.main_budget
         end = "" if is_main else f"_{findings.slug(budget)}"
-        here = (
-            returns_figure(findings, budget),
-            gaps_figure(findings, budget),
-            entropy_figure(findings, budget),
-            choices_figure(findings, budget),
-        )
-        made += [
-            replace(figure, name=figure.name + end, title=figure.title + at_budget(budget), is_open=is_main)
-            for figure in here
-            if figure
-        ]
+        for describe in (returns_figure, gaps_figure, entropy_figure, choices_figure):
+            if figure := describe(findings, budget):
+                name, title = figure.name + end, figure.title + at_budget(budget)
+                made.append(replace(figure, name=name, title=title, is_open=is_main))
     for budget in dict.fromkeys(curve.budget for curve in source.curves):
         made.append(training_figure(findings, budget, source.curves))
-    return tuple(figure for figure in made if figure is not None)
+    return tuple(made)
 
 
 #: Name on the axis and level set -> the row whose mean is drawn there, and what to say about it.
@@ -64,23 +69,21 @@ Marks = Mapping[tuple[str, str], tuple[ComparisonRow | ReturnRow, str]]
 
 def returns_figure(findings: Findings, budget: str) -> FigureSpec | None:
     """Return against the floor under every rule, one panel per game."""
-    panels = [panel for place in findings.places(budget) if (panel := _returns_of_game(place))]
+    panels = []
+    for place in findings.places(budget):
+        marks = {}
+        for rule in findings.rules:
+            for level_set in (TRAIN, TEST):
+                if row := place.comparison(rule, level_set):
+                    words = _return_words(row, f" over {counted(row.n, 'run')}")
+                    marks[rule, level_set] = row, f"{rule}, {levels_words(level_set)}: {words}"
+        floors = [floor for level_set in (TRAIN, TEST) if (floor := place.floor(level_set))]
+        if marks:
+            panels.append(returns_panel(place.name, floors, marks))
     return described_figure("returns", panels) if panels else None
 
 
-def _returns_of_game(place: GameFindings) -> PanelSpec | None:
-    marks: dict[tuple[str, str], tuple[ComparisonRow, str]] = {}
-    for rule in (rule for rule in place.findings.rules if rule != FLOOR):
-        for level_set in (TRAIN, TEST):
-            if row := place.comparison(rule, level_set):
-                tip = f"{rule}, {levels_words(level_set)}: {_return_words(row, counted(row.n, 'run'))}"
-                marks[rule, level_set] = row, tip
-    floors = [floor for level_set in (TRAIN, TEST) if (floor := place.floor(level_set))]
-    return returns_panel(place.name, floors, marks) if marks else None
-
-
-def _return_words(row: ComparisonRow, runs: str = "") -> str:
-    over = f" over {runs}" if runs else ""
+def _return_words(row: ComparisonRow, over: str = "") -> str:
     delta = estimate(row.delta.value, row.delta.interval).plain
     return f"{mean_sem(row.mean, row.sem).plain}{over}; Δ {delta}; {row.call}"
 
@@ -126,8 +129,7 @@ def returns_panel(name: str, floors: Iterable[ReturnRow], marks: Marks) -> Panel
 
 def verdict_strip(place: GameFindings) -> PanelSpec | None:
     """A number line for one verdict: the floor, and each rule's held-out return with the interval of its call."""
-    rules = [rule for rule in place.findings.rules if rule != FLOOR]
-    rows = [row for rule in rules if (row := place.comparison(rule, TEST))]
+    rows = [row for rule in place.findings.rules if (row := place.comparison(rule, TEST))]
     if not rows:
         return None
     floor, band = rows[0].floor, interval_of(rows[0].floor, _NORMAL_95 * rows[0].floor_sem)
@@ -205,6 +207,51 @@ def _gap_mark(game: str, gap: GapRow, y: float) -> PointMark:
     )
 
 
+def entropy_figure(findings: Findings, budget: str) -> FigureSpec | None:
+    """Raw entropy next to merged entropy, with the screen's cuts and the maximum, one row per game."""
+    rows = [(place.name, place.screen) for place in findings.places(budget) if place.screen]
+    if not rows:
+        return None
+    maximum = max(row.maximum for _, row in rows)
+    # Games with few actions cannot reach every cut.
+    shapes: list[Shape] = [
+        GuideLine(at=cut, across="x", kind="cut", label=f"{cut:g}")
+        for cut in findings.plan.cuts
+        if cut <= maximum
+    ]
+    shapes.append(GuideLine(at=maximum, across="x", kind="maximum", label="max"))
+    for at, (game, row) in enumerate(rows):
+        shapes += _entropy_marks(game, row, -float(at))
+    panel = PanelSpec(
+        summary="Raw and merged entropy by game",
+        x=Scale(low=0.0, high=maximum * 1.03, label="entropy (nats)"),
+        y=names_scale([game for game, _ in rows]),
+        shapes=tuple(shapes),
+    )
+    return described_figure("entropy", [panel], rows=len(rows))
+
+
+def _entropy_marks(game: str, row: ScreenRow, y: float) -> list[Shape]:
+    raw = row.entropy_probe if is_number(row.entropy_probe) else row.entropy
+    lies = f"; {row.share:.0%} of the raw entropy lies on actions with the same effect"
+    marks = [
+        ("raw entropy", raw, row.tier, "sampled", True, ""),
+        ("merged by game", row.merged_game, row.merged_tier_game, MERGED, False, ""),
+        (
+            "merged by state", row.merged_state, row.merged_tier_state, MERGED, True,
+            lies if is_number(row.share) else "",
+        ),
+    ]  # fmt: skip
+    found = [mark for mark in marks if is_number(mark[1])]
+    ends = [value for _, value, *_ in found]
+    link = GuideLine(at=y, across="y", kind="link", span=(min(ends), max(ends)))
+    shapes: list[Shape] = [link] if len(ends) > 1 else []
+    for words, value, tier, ink, is_filled, more in found:
+        tip = f"{game}: {words} {fixed(value, 3).plain} nats ({tier}){more}"
+        shapes.append(PointMark(x=value, y=y, ink=ink, tip=tip, is_filled=is_filled))
+    return shapes
+
+
 def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
     """The share of other choices under which each call stays, one row per game and quantity."""
     rows = [
@@ -229,3 +276,56 @@ def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
         shapes=tuple(shapes),
     )
     return described_figure("choices", [panel], legend=rules_legend(findings.two_rules), rows=len(names))
+
+
+def training_figure(findings: Findings, budget: str, curves: Sequence[SeedCurve]) -> FigureSpec:
+    """Policy entropy during training, one panel per game: the mean over seeds of each agent."""
+    here = [curve for curve in curves if curve.budget == budget]
+    agents = list(dict.fromkeys(curve.agent for curve in here))
+    games = dict.fromkeys((curve.game, curve.mode) for curve in here)
+    return described_figure(
+        "entropy_training",
+        [
+            _training_panel(findings, [curve for curve in here if (curve.game, curve.mode) == game], agents)
+            for game in games
+        ],
+        name=f"entropy_training{findings.slug(budget)}",
+        title=f"Entropy during training{at_budget(budget)}",
+        legend=[
+            LegendEntry(words=name_text(agent_name(agent)), ink=SERIES[at % len(SERIES)], is_curve=True)
+            for at, agent in enumerate(agents)
+        ],
+    )
+
+
+def _training_panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str]) -> PanelSpec:
+    first = curves[0]
+    screen = findings.place(findings.env_of(first), first.budget).screen
+    shapes: list[Shape] = [GuideLine(at=cut, across="y", kind="cut") for cut in findings.plan.cuts]
+    shapes += [GuideLine(at=screen.maximum, across="y", kind="maximum")] if screen else []
+    for curve in curves:
+        shapes.append(
+            CurveMark(
+                x=curve.steps,
+                y=curve.mean,
+                ink=SERIES[agents.index(curve.agent) % len(SERIES)],
+                tip=f"{agent_name(curve.agent)} (n = {curve.n}): {curve.mean[0]:.2f} → {curve.mean[-1]:.2f} nats",
+                low=curve.low,
+                high=curve.high,
+            )
+        )
+    end = max(curve.steps[-1] for curve in curves)
+    name = name_text(first.game)
+    return PanelSpec(
+        title=name,
+        subtitle=tuple(f"{name_text(agent_name(curve.agent))} n = {curve.n}" for curve in curves),
+        summary=f"{name}: entropy during training",
+        x=Scale(
+            low=0.0,
+            high=end,
+            label="environment steps",
+            ticks=tuple((tick, steps_text(tick)) for tick in nice_ticks(0.0, end, 4)),
+        ),
+        y=Scale.of_shapes(shapes, "y", label="policy entropy (nats)"),
+        shapes=tuple(shapes),
+    )

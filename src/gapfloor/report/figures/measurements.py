@@ -10,7 +10,6 @@ from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.rows import ComparisonRow, ReturnRow
 from gapfloor.report.figures.build import returns_panel
-from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     CurveMark,
     FigureSpec,
@@ -26,6 +25,7 @@ from gapfloor.report.figures.model import (
     name_text,
     names_scale,
     padded,
+    rule_ink,
     rules_legend,
 )
 from gapfloor.statistics.conventions import NAN

@@ -1,7 +1,11 @@
 """How a figure is described: panels with scales and marks, once for print and page.
 
 A description knows data coordinates, words and what a mark means (its ink); it knows neither pixels nor inches. The
-renderers, `print_figure` (matplotlib) and `page_figure` (inline SVG), decide how an ink, a guide or a tick looks.
+renderers, `print_figure` (matplotlib) and `page_figure` (inline SVG), decide how a guide or a tick looks.
+
+There is one ink for each meaning, legible in grey and for the colour-blind. Rules differ in colour, shape and place;
+agents in colour and dash; level sets in filling. Colours are Okabe and Ito's, which people with the common kinds of
+colour-blindness can tell apart; the page has darker or lighter ones of the same names, for its light and dark theme.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.escape import clean_text
-from gapfloor.report.figures.inks import rule_ink
-from gapfloor.report.text_templates import read_tables
+from gapfloor.report.findings import MERGED
+from gapfloor.shipped import shipped
 from gapfloor.tables.cells import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero", "link"]
@@ -21,6 +25,37 @@ Ticks = tuple[tuple[float, str], ...]
 
 #: Names from the data that are longer than this are cut in a figure; tables show them whole.
 LONGEST_NAME = 28
+
+BLUE, ORANGE, PURPLE, GREEN, GREY = "#0072B2", "#D55E00", "#8B4A8F", "#009E73", "#555555"
+
+
+@dataclass(frozen=True)
+class Ink:
+    """Colour, shape and dash of one meaning."""
+
+    colour: str
+    shape: Literal["circle", "square", "diamond", "triangle"]
+    dash: Literal["-", "--", "-.", ":"]
+    css: str
+    """The page's class with the colour."""
+
+
+INKS = {
+    "sampled": Ink(BLUE, "circle", "-", "c-sampled"),
+    "greedy": Ink(ORANGE, "square", "--", "c-greedy"),
+    MERGED: Ink(PURPLE, "diamond", "-.", "c-merged"),
+    "other": Ink(GREEN, "triangle", ":", "c-other"),
+    "floor": Ink(GREY, "circle", "-", "c-floor"),
+    "test": Ink(BLUE, "circle", "-", "c-sampled"),
+    "train": Ink(GREEN, "triangle", "--", "c-other"),
+}
+#: The inks of rules; the agents of a panel have them in this order.
+SERIES = ("sampled", "greedy", MERGED, "other")
+
+
+def rule_ink(rule: str) -> str:
+    """The ink of a rule."""
+    return rule if rule in SERIES else "other"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +90,8 @@ class Scale:
         """The ticks with their words; at most about `most` where they are numbers."""
         if self.ticks is not None:
             return self.ticks
-        return tuple((value, number_text(value)) for value in nice_ticks(self.low, self.high, most))
+        # With a real minus sign.
+        return tuple((at, f"{at:g}".replace("-", "−")) for at in nice_ticks(self.low, self.high, most))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +197,7 @@ def described_figure(
 
     A panel of names has so many `rows`, each of which adds to its height.
     """
-    layouts = read_tables("figures.toml")
+    layouts = shipped("report/templates/figures.toml")
     layout = layouts[kind]
     described = {**(layouts[layout["like"]] if "like" in layout else {}), **layout, **changes}
     entries = (LegendEntry(**entry) for entry in described.pop("legend", ()))
@@ -228,11 +264,6 @@ def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
-
-
-def number_text(value: float) -> str:
-    """A tick's number, with a real minus sign."""
-    return f"{value:g}".replace("-", "−")
 
 
 def interval_of(mean: float, error: float) -> tuple[float, float] | None:

@@ -12,19 +12,13 @@ from dataclasses import dataclass
 from html import escape
 
 from gapfloor.escape import clean_text
-from gapfloor.report.figures.inks import INKS
-from gapfloor.report.figures.model import (
-    CurveMark,
-    GuideLine,
-    LegendEntry,
-    PanelSpec,
-    PointMark,
-)
+from gapfloor.report.figures.model import INKS, CurveMark, GuideLine, LegendEntry, PanelSpec, PointMark
 
 _GUIDES = {
     "floor": "floorline", "floor train": "floorline dashed", "floor gap": "floortick", "cut": "cut",
     "maximum": "maximum", "zero": "zero", "link": "link",
 }  # fmt: skip
+_DASHES = {"-": "", "--": "dash-2", "-.": "dash-3", ":": "dash-4"}
 _LETTER = 6.1
 """Width of an average letter of a tick in pixels."""
 _NAME_LETTER = 7.2
@@ -55,7 +49,7 @@ def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = F
     left = 8.0 if is_strip else _left_margin(panel)
     if panel.y.has_names:
         width += left
-    top = _top_margin(panel)
+    top = 18.0 if any(isinstance(shape, GuideLine) and shape.label for shape in panel.shapes) else 10.0
     bottom = 20.0 if is_strip else 22.0 + 16.0 * bool(panel.x.label)
     frame = _Frame(panel, left, width - 10.0, top, height - bottom)
     parts = _axes(frame, is_strip=is_strip, width=width, height=height)
@@ -64,7 +58,10 @@ def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = F
             parts += _point(frame, shape)
         else:
             parts += _curve(frame, shape) if isinstance(shape, CurveMark) else _guide(frame, shape)
-    return _drawing(width, height, parts, panel.summary)
+    return (
+        f'<svg viewBox="0 0 {width:g} {height:g}" style="--natural:{width:g}px" role="group" '
+        f'aria-label="{_words(panel.summary)}" preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
+    )
 
 
 def legend_svg(entry: LegendEntry) -> str:
@@ -73,7 +70,7 @@ def legend_svg(entry: LegendEntry) -> str:
         parts = [f'<line class="{_GUIDES[entry.guide]}" x1="1" x2="21" y1="8" y2="8"/>']
     elif entry.is_curve:
         ink = INKS[entry.ink]
-        parts = [f'<line class="curve {ink.css} {_dash(ink.dash)}" x1="1" x2="21" y1="8" y2="8"/>']
+        parts = [f'<line class="curve {ink.css} {_DASHES[ink.dash]}" x1="1" x2="21" y1="8" y2="8"/>']
     else:
         parts = [_mark_svg(entry.ink, 11.0, 8.0, is_filled=entry.is_filled, attributes="")]
     return f'<svg class="sample" viewBox="0 0 22 16" width="22" height="16" aria-hidden="true">{"".join(parts)}</svg>'
@@ -88,11 +85,6 @@ def _left_margin(panel: PanelSpec) -> float:
     if panel.y.has_names:
         return max(64.0, 16.0 + _NAME_LETTER * max((len(text) for text in words), default=0))
     return 10.0 + 16.0 * bool(panel.y.label) + _LETTER * max((len(text) for text in words), default=0)
-
-
-def _top_margin(panel: PanelSpec) -> float:
-    has_labels = any(isinstance(shape, GuideLine) and shape.label for shape in panel.shapes)
-    return 18.0 if has_labels else 10.0
 
 
 def _axes(frame: _Frame, *, is_strip: bool, width: float, height: float) -> list[str]:
@@ -144,7 +136,7 @@ def _curve(frame: _Frame, curve: CurveMark) -> list[str]:
         parts.append(f'<polygon class="band {ink.css}" points="{_path(frame, [*upper, *reversed(lower)])}"/>')
     points = _path(frame, list(zip(curve.x, curve.y, strict=True)))
     told = _told(curve.tip) if curve.tip else ""
-    parts.append(f'<polyline class="curve {ink.css} {_dash(ink.dash)}" {told} points="{points}"/>')
+    parts.append(f'<polyline class="curve {ink.css} {_DASHES[ink.dash]}" {told} points="{points}"/>')
     return parts
 
 
@@ -161,11 +153,11 @@ def _guide(frame: _Frame, guide: GuideLine) -> list[str]:
     css = _GUIDES[guide.kind] + (f" {INKS[guide.ink].css}" if guide.ink else "")
     parts = []
     if guide.band:
-        low, high = (frame.x(end) if is_upright else frame.y(end) for end in guide.band)
-        first, length = min(low, high), max(1.0, abs(high - low))
-        box = (first, frame.top, length, frame.bottom - frame.top)
-        if not is_upright:
-            box = (frame.left, first, frame.right - frame.left, length)
+        first, last = sorted(map(frame.x if is_upright else frame.y, guide.band))
+        length = max(1.0, last - first)
+        box = (frame.left, first, frame.right - frame.left, length)
+        if is_upright:
+            box = (first, frame.top, length, frame.bottom - frame.top)
         parts.append(
             f'<rect class="floorband" x="{box[0]:.1f}" y="{box[1]:.1f}" width="{box[2]:.1f}" height="{box[3]:.1f}"/>'
         )
@@ -206,10 +198,6 @@ def _words(text: str) -> str:
     return escape(clean_text(text), quote=True)
 
 
-def _dash(dash: str) -> str:
-    return {"-": "", "--": "dash-2", "-.": "dash-3", ":": "dash-4"}[dash]
-
-
 def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in points)
 
@@ -220,10 +208,3 @@ def _text(x: float, y: float, words: str, *, anchor: str = "middle", kind: str =
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str, *, more: str = "") -> str:
     return f'<line class="{kind}" {more} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
-
-
-def _drawing(width: float, height: float, parts: Sequence[str], label: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {width:g} {height:g}" style="--natural:{width:g}px" role="group" '
-        f'aria-label="{_words(label)}" preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
-    )

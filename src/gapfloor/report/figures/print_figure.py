@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
-from gapfloor.report.figures.inks import GREY, INKS
 from gapfloor.report.figures.model import (
+    GREY,
+    INKS,
     CurveMark,
     FigureSpec,
     GuideLine,
     LegendEntry,
     PanelSpec,
     PointMark,
-    Scale,
-    Shape,
 )
+from gapfloor.shipped import shipped
 
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
 #: Colour, width and dash of each kind of guide.
@@ -37,31 +37,15 @@ _GUIDES: dict[str, tuple[str, float, Any]] = {
     "zero": ("black", 0.7, "-"),
     "link": ("#bbbbbb", 1.2, "-"),
 }
-#: What every figure changes in matplotlib's defaults.
-_STYLE = {
-    "font.size": 8,
-    "axes.titlesize": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 7.5,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "gapfloor",
-    "figure.constrained_layout.use": True,
-    # Names such as $x$ or a lone $ from the data must not start math mode.
-    "text.parse_math": False,
-}
 
 
 def drawing_style() -> AbstractContextManager[None]:
     """The settings of our figures: matplotlib's defaults and ours, whatever a matplotlibrc of the reader says."""
     import matplotlib.pyplot as plt
 
-    style: AbstractContextManager[None] = plt.style.context(["default", _STYLE])
+    style: AbstractContextManager[None] = plt.style.context(
+        ["default", shipped("report/templates/print_style.toml")]
+    )
     return style
 
 
@@ -107,7 +91,10 @@ def draw_figure(spec: FigureSpec) -> Any:
     if spec.legend:
         handles = [_handle(entry) for entry in spec.legend]
         words = [entry.words for entry in spec.legend]
-        figure.legend(handles, words, loc="outside lower center", ncols=_legend_columns(spec, columns))
+        # As many entries in a line as have room.
+        room, letters = width * columns * 14, sum(len(each) + 8 for each in words)
+        n = max(1, min(len(words), int(len(words) * room / letters)))
+        figure.legend(handles, words, loc="outside lower center", ncols=n)
     return figure
 
 
@@ -139,41 +126,27 @@ def save_figure(figure: Any, folder: Path, spec: FigureSpec) -> list[Path]:
     return written
 
 
-def _legend_columns(spec: FigureSpec, columns: int) -> int:
-    letters = sum(len(entry.words) + 8 for entry in spec.legend)
-    room = spec.inches[0] * columns * 14
-    return max(1, min(len(spec.legend), int(len(spec.legend) * room / letters)))
-
-
 def _draw_panel(axes: Any, panel: PanelSpec) -> None:
     for shape in panel.shapes:
-        _draw(axes, shape)
+        draw: Any = {PointMark: _draw_point, CurveMark: _draw_curve, GuideLine: _draw_guide}[type(shape)]
+        draw(axes, shape)
     axes.set_xlim(panel.x.low, panel.x.high)
     axes.set_ylim(panel.y.low, panel.y.high)
-    _draw_scale(axes.xaxis, panel.x)
-    _draw_scale(axes.yaxis, panel.y)
+    for axis, scale in ((axes.xaxis, panel.x), (axes.yaxis, panel.y)):
+        axis.set_label_text(scale.label)
+        ticks = scale.ticks_shown()
+        axis.set_ticks([value for value, _ in ticks], [words for _, words in ticks])
     title = "\n".join(filter(None, (panel.title, *panel.subtitle)))
     if title:
         # Without a place matplotlib looks for one at every drawing.
         axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True, y=1.0)
 
 
-def _draw_scale(axis: Any, scale: Scale) -> None:
-    axis.set_label_text(scale.label)
-    ticks = scale.ticks_shown()
-    axis.set_ticks([value for value, _ in ticks], [words for _, words in ticks])
-
-
-def _draw(axes: Any, shape: Shape) -> None:
-    if isinstance(shape, PointMark):
-        _draw_point(axes, shape)
-    elif isinstance(shape, CurveMark):
-        ink = INKS[shape.ink]
-        axes.plot(shape.x, shape.y, ink.dash, color=ink.colour, lw=1.2)
-        if shape.low:
-            axes.fill_between(shape.x, shape.low, shape.high, color=ink.colour, alpha=0.2, lw=0)
-    else:
-        _draw_guide(axes, shape)
+def _draw_curve(axes: Any, curve: CurveMark) -> None:
+    ink = INKS[curve.ink]
+    axes.plot(curve.x, curve.y, ink.dash, color=ink.colour, lw=1.2)
+    if curve.low:
+        axes.fill_between(curve.x, curve.low, curve.high, color=ink.colour, alpha=0.2, lw=0)
 
 
 def _draw_point(axes: Any, mark: PointMark) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from gapfloor.audit.ledger import count_ledger, load_ledger
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.source import ReportSource
-from gapfloor.report.tables.columns import Use, columns_named
+from gapfloor.report.tables.columns import FOOTNOTE_MARKS, Use, columns_named
 from gapfloor.report.tables.rows import records_of_main_budget, rows_of
-from gapfloor.report.tables.words import Words, filled
-from gapfloor.report.text_templates import read_tables
-from gapfloor.tables.cells import Raw, is_number
+from gapfloor.report.text_templates import template
+from gapfloor.shipped import shipped
+from gapfloor.tables.cells import Cell, is_number, text_cell
 from gapfloor.tables.table import BLANK, Column, ColumnGroup, Missing, RuleLine, Table
 
 #: Tables about the world around a study, made only where they are asked for.
@@ -31,6 +33,48 @@ class Tables:
         return next((table for table in self.tables if table.name == name), None)
 
 
+@dataclass(frozen=True)
+class _Words:
+    """The words of one table: those that `table_words.j2` has a macro for, and those of the plan's method."""
+
+    source: ReportSource
+    about: Any
+    """The budget of the table, or its game."""
+    rows: Sequence[Any]
+    """Its rows and lines."""
+    found: Sequence[Any] = ()
+    """The rows of the analysis behind its cells."""
+    rule: str = ""
+    """The rule of the column or group that is named."""
+
+    @cached_property
+    def _macros(self) -> Any:
+        findings, budget = self.source.findings, self.about if isinstance(self.about, str) else ""
+        return template("table_words.j2").make_module(
+            {
+                "source": self.source, "findings": findings, "plan": findings.plan, "about": self.about,
+                "budget": budget, "rows": self.rows, "found": self.found, "of_rule": self.rule,
+                "ledger": load_ledger, "ledger_counts": count_ledger, "footnote_marks": FOOTNOTE_MARKS,
+                "method_words": shipped("report/templates/method_words.toml"),
+            }
+        )  # fmt: skip
+
+    def __getitem__(self, name: str) -> Any:
+        plan = self.source.findings.plan
+        if name == "plan":
+            return plan
+        macro = getattr(self._macros, name, None)
+        return (
+            macro()
+            if macro
+            else shipped("report/templates/method_words.toml")[plan.method][name].format(plan=plan)
+        )
+
+    def fill(self, text: str, tex: str | None = None) -> Cell:
+        """A text of `tables.toml` with the words that it names in braces, in both spellings."""
+        return text_cell(text.format_map(self), tex=None if tex is None else tex.format_map(self))
+
+
 def build_tables(source: ReportSource, *, extra: Sequence[str] = ()) -> Tables:
     """The paper's tables for these data: one of unmask, tiers, sweep, gap, full and res per budget.
 
@@ -40,7 +84,7 @@ def build_tables(source: ReportSource, *, extra: Sequence[str] = ()) -> Tables:
     """
     made = [
         _table(kind, layout, source, about)
-        for kind, layout in read_tables("tables.toml").items()
+        for kind, layout in shipped("report/templates/tables.toml").items()
         if kind in extra or "extra" not in layout
         for about in _subjects(kind, layout, source)
     ]
@@ -74,34 +118,34 @@ def _subjects(kind: str, layout: Mapping[str, Any], source: ReportSource) -> lis
 def _table(kind: str, layout: Mapping[str, Any], source: ReportSource, about: Any) -> Table | Missing | None:
     findings = source.findings
     rows, without = rows_of(kind, source, about)
-    words = Words(source, about, rows)
+    words = _Words(source, about, rows)
     bodies = [row for row in rows if not isinstance(row, RuleLine)]
     if not bodies:
-        title = "Both rules, both level sets" if kind == "gap2x2" else filled(layout["title"], words).plain
-        name = "gap2x2" if kind == "gap2x2" else filled(layout["name"], words).plain
-        why = layout.get("missing")
-        return Missing(name, title, filled(why, words).plain) if why else None
-    columns, groups = _columns(_of_method(layout["columns"], findings), words)
+        if "missing" not in layout:
+            return None
+        named = {"name": "gap2x2", "title": "Both rules, both level sets"} if kind == "gap2x2" else layout
+        return Missing(
+            *(words.fill(text).plain for text in (named["name"], named["title"], layout["missing"]))
+        )
+    columns, groups = _columns(_of_method(layout["columns"], findings), findings, rows)
     columns, groups = _without_empty_rules(columns, groups, bodies)
     found = [column.value(row, column.use) for row in bodies for column in columns]
     found = list({id(row): row for row in found if hasattr(row, "status")}.values())
     words = replace(words, found=found)
     notes = [f"Left out for lack of {layout['lack']}: {', '.join(without)}."] if without else []
-    if "note" in layout:
-        told = words[layout["note"][1:-1]]
-        notes += [told] if isinstance(told, str) else told
+    notes += words.fill(layout.get("note", "")).plain.splitlines()
     is_exploratory = any(row.status == "exploratory" for row in found)
     table = Table(
-        name=filled(layout["name"], words).plain,
-        title=filled(layout["title"], words).plain,
-        caption=filled(_of_method(layout["caption"], findings), words),
+        name=words.fill(layout["name"]).plain,
+        title=words.fill(layout["title"]).plain,
+        caption=words.fill(_of_method(layout["caption"], findings)),
         columns=tuple(_headed(column, words) for column in columns),
         rows=tuple(rows),
         groups=tuple(
-            ColumnGroup(filled(title, replace(words, rule=rule)), first, last)
-            for title, rule, first, last in groups
+            ColumnGroup(replace(words, rule=rule).fill(*texts), first, last)
+            for texts, rule, first, last in groups
         ),
-        notes=tuple(note for note in notes if note),
+        notes=tuple(notes),
         size=layout.get("size", "small"),
         separation=layout.get("separation", "3.5pt"),
         status=layout.get("status", "exploratory" if is_exploratory else ""),
@@ -115,7 +159,7 @@ def _without_empty_columns(table: Table) -> Table | None:
     kept = [
         at
         for at, column in enumerate(table.columns)
-        if column.align == "l" or any(_is_numeric(row[at].raw[0]) for row in table.body)
+        if column.align == "l" or any(_has_number(row[at]) for row in table.body)
     ]
     if all(table.columns[at].align == "l" for at in kept):
         return None
@@ -129,38 +173,35 @@ def _without_empty_columns(table: Table) -> Table | None:
     )
 
 
-def _is_numeric(value: Raw) -> bool:
-    return isinstance(value, int | float) and is_number(value)
+def _has_number(cell: Cell) -> bool:
+    return isinstance(value := cell.raw[0], int | float) and is_number(value)
 
 
-#: A heading over columns: its template, its rule, and the first and last column.
-_Group = tuple[str, str, int, int]
+#: A heading over columns: its text and, where it has one of its own, its LaTeX; its rule; the first and last column.
+_Group = tuple[tuple[str, str | None], str, int, int]
 
 
-def _columns(entries: Sequence[Any], words: Words, rule: str = "") -> tuple[list[Column], list[_Group]]:
+def _columns(
+    entries: Sequence[Any], findings: Findings, rows: Sequence[Any], rule: str = ""
+) -> tuple[list[Column], list[_Group]]:
     """The columns of a table, each with its rule, and the headings that span several."""
     columns: list[Column] = []
     groups: list[_Group] = []
     for entry in entries:
         if isinstance(entry, str) or "column" in entry:
-            use = Use(words.findings, rule or words.findings.primary)
+            use = Use(findings, rule or findings.primary)
             columns += [replace(column, use=use) for column in columns_named(entry)]
             continue
         first = len(columns)
-        for each in _rules(entry.get("rule", rule), words):
-            inner, _ = _columns(entry["columns"], words, each)
-            columns += inner
+        # A part of a table is repeated for every cut, or is of one rule, which the data may lack.
+        named = entry.get("rule", rule)
+        cuts = [f"{point.cut:.1f}" for point in rows[0].screen.sweep] if named == "cuts" else ()
+        for each in cuts or [getattr(findings, named, named)]:
+            columns += _columns(entry["columns"], findings, rows, each)[0] if each is not None else []
         if "title" in entry and len(columns) > first:
-            groups.append((entry["title"], columns[-1].use.rule, first, len(columns) - 1))
+            texts = entry["title"], entry.get("tex")
+            groups.append((texts, columns[-1].use.rule, first, len(columns) - 1))
     return columns, groups
-
-
-def _rules(name: str, words: Words) -> list[str]:
-    """The rules, or cuts, that a part of a table is repeated for."""
-    if name == "cuts":
-        return [f"{point.cut:.1f}" for point in words.rows[0].screen.sweep]
-    rule = getattr(words.findings, name, name)
-    return [rule] if rule is not None else []
 
 
 def _without_empty_rules(
@@ -176,13 +217,15 @@ def _without_empty_rules(
     return columns[:first], groups[:-1]
 
 
-def _headed(column: Column, words: Words) -> Column:
+def _headed(column: Column, words: _Words) -> Column:
     """A column with its heading and its names for one rule."""
     if column.key == "k" and words["over"] == "n":
         column = replace(columns_named("k_of_n")[0], use=column.use)
     rule = column.use.rule
     spelt = "floor" if rule == "uniform" else rule
-    heading = filled(column.title, replace(words, rule=rule), column.tex)
+    heading = (
+        replace(words, rule=rule).fill(column.title, column.tex) if "{" in column.title else column.header
+    )
     csv = tuple(name.replace("RULE", spelt).replace("CUT", rule) for name in column.csv)
     return replace(column, title=heading.plain, tex=heading.tex, csv=csv)
 

@@ -45,19 +45,6 @@ def _score(level_set: str) -> Source:
     return of
 
 
-def _constants(place: GameFindings, use: Use) -> Any:
-    if place.game == SUITE:
-        return BLANK
-    rules = (*use.findings.two_rules, FLOOR)
-    found = (place.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
-    return next((row for row in found if row), None)
-
-
-def _cut(place: GameFindings, use: Use) -> Any:
-    sweep = place.screen.sweep if place.screen else ()
-    return next((point for point in sweep if f"{point.cut:.1f}" == use.rule), None)
-
-
 def _env(row: Any, use: Use) -> str:
     if row.game == SUITE:
         return SUITE if isinstance(row, GameFindings) else "all games"
@@ -119,14 +106,17 @@ _SOURCES: dict[str, Source] = {
     "here": lambda place, use: place.comparison(use.rule, place.level_set),
     "gap": lambda place, use: place.gap(use.rule),
     "screen": lambda place, use: place.screen,
-    "agent": lambda place, use: place.of_agent(use.rule, place.agent),
+    "agent": lambda place, use: place.row("agents", rule=use.rule, agent=place.agent),
     "floor": _floor,
     "merged_pair": lambda place, use: place.pair(MERGED, "greedy", "test"),
-    "disagreement": lambda place, use: place.disagreement(MERGED, TEST),
+    "disagreement": lambda place, use: place.row("disagreements", rule=MERGED, level_set=TEST),
     "score_train": _score(TRAIN),
     "score_test": _score(TEST),
-    "constants": _constants,
-    "cut": _cut,
+    "constants": lambda place, use: BLANK if place.game == SUITE else next(iter(place.scores), None),
+    "cut": lambda place, use: next(
+        (point for point in (place.screen.sweep if place.screen else ()) if f"{point.cut:.1f}" == use.rule),
+        None,
+    ),
     "env": _env,
     "env_at": _env_at,
     "env_other": _env_other,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from gapfloor.analysis.rows import Row
 from gapfloor.audit.ledger import load_ledger
 from gapfloor.escape import escape_tex
-from gapfloor.report.cka_input import CkaRecord, seed_means
+from gapfloor.report.cka import CkaRecord, seed_means
 from gapfloor.report.findings import (
     MERGED,
     SUITE,
@@ -23,25 +24,12 @@ from gapfloor.report.findings import (
     steps_text,
 )
 from gapfloor.report.source import ReportSource
+from gapfloor.shipped import shipped
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import published_scale
 from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloorGap:
-    """The floor's returns and their difference, as a row of a table of gaps."""
-
-    budget: str
-    train: float
-    train_sem: float
-    test: float
-    test_sem: float
-    gap: float
-    n: None = None
-
 
 #: Tables of places: what a place must have. The other places are named below the table.
 _NEEDED: dict[str, Callable[[GameFindings], object]] = {
@@ -85,7 +73,7 @@ def _floor(source: ReportSource, budget: str) -> list[Any]:
     findings = source.findings
     return _ruled(
         [
-            place.at(level_set=level_set)
+            replace(place, level_set=level_set)
             for place in findings.places(budget)
             for level_set in (TRAIN, TEST)
             if any(place.comparison(rule, level_set) for rule in findings.two_rules)
@@ -94,26 +82,20 @@ def _floor(source: ReportSource, budget: str) -> list[Any]:
     )
 
 
-def _full(source: ReportSource, budget: str) -> list[Any]:
-    """Every agent of every game."""
-    return [place.at(agent=agent) for place in source.findings.places(budget) for agent in place.agents]
-
-
-def _res(source: ReportSource, budget: str) -> list[Any]:
-    """Every agent of every game, with a little air between games."""
+def _agents(source: ReportSource, budget: str, *between: RuleLine) -> list[Any]:
+    """Every agent of every game, with a line after each game if one is given."""
     rows: list[Any] = []
     for place in source.findings.places(budget):
-        agents = [place.at(agent=agent) for agent in place.agents]
-        rows += [*agents, RuleLine("addlinespace")] if agents else []
+        rows += [*(replace(place, agent=agent) for agent in place.agents), *between[: len(place.agents)]]
     return rows
 
 
 def _cobbe(source: ReportSource, budget: str) -> list[Any]:
     """Every game with a normalised score, a block per budget, then the means over games."""
     findings = source.findings
-    blocks = [[place for place in findings.places(each) if _has_score(place)] for each in findings.budgets]
+    blocks = [[place for place in findings.places(each) if place.scores] for each in findings.budgets]
     means = [GameFindings(findings, Env(SUITE, ""), each) for each in findings.budgets]
-    return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else [])
+    return _ruled([*blocks, [mean for mean in means if mean.scores]] if any(blocks) else [])
 
 
 def _gap2x2(source: ReportSource, game: Env) -> list[Any]:
@@ -124,9 +106,10 @@ def _gap2x2(source: ReportSource, game: Env) -> list[Any]:
         train, test = place.floor(TRAIN), place.floor(TEST)
         if found and train and test:
             found.append(
-                FloorGap(
-                    budget=place.budget, train=train.mean, train_sem=train.sem, test=test.mean, test_sem=test.sem,
-                    gap=train.mean - test.mean,
+                # A row of the floor, which has no runs.
+                SimpleNamespace(
+                    budget=place.budget, n=None, train=train.mean, train_sem=train.sem, test=test.mean,
+                    test_sem=test.sem, gap=train.mean - test.mean,
                 )
             )  # fmt: skip
         blocks.append(found)
@@ -159,8 +142,7 @@ def _ckacontrol(source: ReportSource, budget: str) -> list[Any]:
     for record in records_of_main_budget(source):
         if record.A == record.A:
             groups.setdefault((record.game, record.agent), []).append(record)
-    order = sorted(groups, key=lambda key: (findings.game_place(key[0]), findings.agent_place(key[1])))
-    return [seed_means(groups[key]) for key in order]
+    return [seed_means(groups[key]) for key in sorted(groups, key=lambda key: findings.order_of(*key))]
 
 
 def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
@@ -172,26 +154,14 @@ def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
     return [record for record in source.cka if record.budget == wanted]
 
 
-#: How hyperparameters of the trainer's header are named in a table; others keep their own name.
-_HYPERPARAMETERS = {
-    "environments": "Parallel environments", "rollout_length": "Rollout length", "budget_steps": "Total timesteps",
-    "learning_rate": "Learning rate", "discount": "Discount factor γ", "gae_lambda": "GAE λ",
-    "minibatches": "Minibatches per update", "epochs": "Update epochs", "clip": "Clip coefficient",
-    "value_clipping": "Value loss clipping", "entropy_coefficient": "Entropy coefficient",
-    "value_coefficient": "Value loss coefficient", "max_gradient_norm": "Max gradient norm", "adam_epsilon": "Adam ε",
-    "rewards": "Reward normalization / clipping",
-}  # fmt: skip
-#: Fields that say how the arithmetic is cut into pieces; they are not hyperparameters of the method.
-_NOT_SHOWN = {"micro_batch", "inference_batch"}
-_REWARDS = {"raw": "none", "cleanrl": "normalized, clipped to ±10"}
-
-
 def _hyper(source: ReportSource, budget: str) -> list[Any]:
     """Hyperparameters, name and value; a value that differs between budgets names them."""
+    layout = shipped("report/templates/tables.toml")["hyper"]
+    labels: dict[str, str] = layout["labels"]
     by_budget = {name: source.hyperparameters[name] for name in sorted(source.hyperparameters, key=steps_of)}
     known = {name for values in by_budget.values() for name in values}
     rows = []
-    for name in (*_HYPERPARAMETERS, *sorted(known - set(_HYPERPARAMETERS) - _NOT_SHOWN)):
+    for name in (*labels, *sorted(known - set(labels) - set(layout["left_out"]))):
         shown = {
             each: _value_text(name, values[name]) for each, values in by_budget.items() if name in values
         }
@@ -200,15 +170,19 @@ def _hyper(source: ReportSource, budget: str) -> list[Any]:
             continue
         if len(texts) > 1 and name != "budget_steps":
             texts = [f"{text} ({each})" for each, text in shown.items()]
-        label = _HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize())
+        label = labels.get(name, name.replace("_", " ").capitalize())
         value = "; ".join(texts)
-        rows.append([text_cell(label, raw=name), text_cell(value, tex=_power_of_ten(escape_tex(value)))])
+        # Powers of ten are one formula.
+        tex = re.sub(
+            r"([\d.]+)\$\\times\$10\\textasciicircum\{\}(-?\d+)", r"$\1\\times10^{\2}$", escape_tex(value)
+        )
+        rows.append([text_cell(label, raw=name), text_cell(value, tex=tex)])
     return rows
 
 
 def _value_text(name: str, value: Any) -> str:
     if name == "rewards":
-        return _REWARDS.get(str(value), str(value))
+        return str(shipped("report/templates/tables.toml")["hyper"]["rewards"].get(str(value), value))
     if name == "budget_steps" and isinstance(value, int):
         return steps_text(value)
     if name == "learning_rate":
@@ -225,10 +199,6 @@ def _scientific(value: float) -> str:
     return f"{float(mantissa):g}×10^{int(exponent)}"
 
 
-def _power_of_ten(tex: str) -> str:
-    return re.sub(r"([\d.]+)\$\\times\$10\\textasciicircum\{\}(-?\d+)", r"$\1\\times10^{\2}$", tex)
-
-
 def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
     """Blocks of rows with a line between them."""
     rows: list[Any] = []
@@ -237,34 +207,24 @@ def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
     return rows
 
 
-def _has_score(place: GameFindings) -> bool:
-    findings = place.findings
-    rules = (*findings.two_rules, "uniform")
-    return any(place.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
-
-
 def _of_two_rules(source: ReportSource, rows: Iterable[Row]) -> list[Any]:
     return [row for row in rows if row.rule in source.findings.two_rules]
-
-
-def _other_method(source: ReportSource, budget: str) -> list[Any]:
-    """The same comparisons and gaps by the other method."""
-    other = source.findings.results.other_method
-    return [*other.floor_comparisons, *other.gaps] if other else []
 
 
 #: The rows of the other tables. Of the merged rule, rules are compared on held-out levels only.
 _ROWS: dict[str, Callable[[ReportSource, Any], Iterable[Any]]] = {
     "pooled": _pooled,
     "floor": _floor,
-    "full": _full,
-    "res": _res,
+    "full": _agents,
+    "res": lambda source, budget: _agents(source, budget, RuleLine("addlinespace")),
     "cobbe": _cobbe,
     "gap2x2": _gap2x2,
     "references": _references,
     "leaks": lambda source, about: source.leaked,
     "ckacontrol": _ckacontrol,
-    "other_method": _other_method,
+    "other_method": lambda source, about: (
+        [*other.floor_comparisons, *other.gaps] if (other := source.findings.results.other_method) else []
+    ),
     "sensitivity": lambda source, about: _of_two_rules(source, source.findings.results.sensitivity),
     "multiverse": lambda source, about: (
         row for row in _of_two_rules(source, source.findings.results.sensitivity) if row.n_choices
