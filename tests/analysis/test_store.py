@@ -8,7 +8,7 @@ import pytest
 import gapfloor
 from gapfloor.analysis import analyse, count_cells
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.analysis.result_files import read_stored_results, results_digest
+from gapfloor.analysis.results import read_stored_results, results_digest
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import lock_plan
 from gapfloor.plan.model import builtin_text

@@ -12,8 +12,7 @@ import pytest
 import small_stores
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import tidy
-from gapfloor.analysis.result_files import keep_results, read_stored_results, results_digest
-from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.results import AnalysisResults, keep_results, read_stored_results, results_digest
 from gapfloor.json_values import to_exact
 from gapfloor.plan.model import paper_plan
 

@@ -14,7 +14,7 @@ import pytest
 
 import gapfloor
 import small_stores
-from gapfloor.analysis.result_files import to_csv
+from gapfloor.analysis.results import to_csv
 from gapfloor.escape import escape_csv
 from gapfloor.process_identity import this_place
 from gapfloor.records.atomic import PARTIAL

@@ -16,7 +16,7 @@ import gapfloor
 from command_line import run, run_python
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.analysis.result_files import keep_results, results_digest
+from gapfloor.analysis.results import keep_results, results_digest
 from gapfloor.errors import UsageError
 from gapfloor.report.numbers import build_numbers, to_json
 from gapfloor.report.replays import build_scenes, read_replays

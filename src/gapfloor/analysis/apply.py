@@ -12,7 +12,7 @@ from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows,
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import FLOOR_RULE
-from gapfloor.analysis.planned_study import PlannedStudy, other_method
+from gapfloor.analysis.planned_study import PlannedStudy, other_method, resolve_plan
 from gapfloor.analysis.results import (
     AddendumUsed,
     AnalysisResults,
@@ -32,8 +32,8 @@ from gapfloor.analysis.screen_rows import (
 from gapfloor.analysis.sensitivity_rows import sensitivity_rows
 from gapfloor.errors import CheckFailedError
 from gapfloor.machine import one_blas_thread
-from gapfloor.plan.lock import LockedPlan, counted_by_time, load_plan
-from gapfloor.plan.model import Plan, content_hash, paper_plan
+from gapfloor.plan.lock import LockedPlan, counted_by_time
+from gapfloor.plan.model import Plan, paper_plan
 from gapfloor.tables.cells import counted
 
 _SHOWN = 20
@@ -110,15 +110,6 @@ def analyse(
         screen_summaries=screen_summaries(screen),
         problems=problems,
     )
-
-
-def resolve_plan(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | None:
-    """The plan with its lock and addenda; None stands for the built-in plan of the paper."""
-    if plan is None or isinstance(plan, LockedPlan):
-        return plan
-    if isinstance(plan, Plan):
-        return LockedPlan(plan, content_hash(plan), None)
-    return load_plan(Path(plan))
 
 
 def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.analysis.apply import plan_used, resolve_plan
+from gapfloor.analysis.apply import plan_used
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.compared import call_counts
 from gapfloor.analysis.grouping import Place, StudyEpisodes
 from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.known_floors import StatedFloor, find_known_floor, stated_floors
-from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
+from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of, resolve_plan
 from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
 from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
 from gapfloor.analysis.summaries import Summaries, Summary

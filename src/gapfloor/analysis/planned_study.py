@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from gapfloor.analysis.grouping import Place, RunSample, StudyEpisodes
 from gapfloor.analysis.rows import Status
-from gapfloor.plan.lock import LockedPlan
+from gapfloor.plan.lock import LockedPlan, load_plan
 from gapfloor.plan.model import Method, Plan, content_hash
 from gapfloor.statistics.conventions import MarginRule
 from gapfloor.statistics.families import holm
@@ -150,6 +151,15 @@ class PlannedStudy:
             "status": naming.status,
             "exploratory_reason": naming.reason,
         }
+
+
+def resolve_plan(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | None:
+    """The plan with its lock and addenda; None stands for the built-in plan of the paper."""
+    if plan is None or isinstance(plan, LockedPlan):
+        return plan
+    if isinstance(plan, Plan):
+        return LockedPlan(plan, content_hash(plan), None)
+    return load_plan(Path(plan))
 
 
 def other_method(method: Method) -> Method:

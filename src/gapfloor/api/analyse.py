@@ -10,8 +10,7 @@ from gapfloor.analysis import apply
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_source
 from gapfloor.analysis.mean_rows import results_of_means
-from gapfloor.analysis.result_files import keep_results, results_digest, write_results
-from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.results import AnalysisResults, keep_results, results_digest, write_results
 from gapfloor.analysis.summaries import Summaries
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.progress import step_teller

@@ -21,8 +21,7 @@ from gapfloor.analysis.episodes import read_source
 from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.mean_rows import results_of_means
-from gapfloor.analysis.result_files import read_stored_results, results_digest
-from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.results import AnalysisResults, read_stored_results, results_digest
 from gapfloor.analysis.summaries import Summaries
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
