@@ -43,8 +43,8 @@ _DECISIONS = frozenset(
 )  # fmt: skip
 
 
-def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | None:
-    """The policy as a graph, or None where torch cannot write one that computes the same."""
+def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | TorchPolicy:
+    """The policy as a graph, or itself where torch cannot write one that computes the same."""
     try:
         with _decisions_outside_torch() as decisions:
             expected = [(given, policy.outputs(given)) for given in _variations(observations)]
@@ -66,7 +66,7 @@ def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | None:
     except Exception as error:  # torch's exporter raises many kinds for what it does not know
         reason = f"{type(error).__name__}: {first_line(error, most=160)}"
     note_once(f"{policy.name} cannot run in ONNX Runtime, so torch computes its logits ({reason}).")
-    return None
+    return policy
 
 
 @contextlib.contextmanager

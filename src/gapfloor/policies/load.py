@@ -1,8 +1,7 @@
 """Where a policy comes from: a gapfloor checkpoint, another library's file, a factory, or an object in memory.
 
-A source can be sent to another process, which then loads the policy itself. Loading a checkpoint never runs
-what is in it, and another library's file (`sb3:model.zip`; see `formats`) is unpickled only if the line says so; a
-factory is the user's own code, named by the user.
+A source can be sent to another process, which then loads the policy itself. Loading never runs what is in a file
+(`formats` reads those of other libraries); a factory is the user's own code, named by the user.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Any, cast
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import PolicyError
 from gapfloor.input_files import check_input_file
+from gapfloor.policies.acting import ActingPolicy, acting_policy
 from gapfloor.policies.formats.spec import (
     ACTING,
     CHECKPOINT,
@@ -27,7 +27,7 @@ from gapfloor.policies.formats.spec import (
     UNKNOWN,
     PolicySpec,
     meaning_of,
-)  # fmt: skip
+)
 from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import (
     clean_arguments,
@@ -80,11 +80,9 @@ class PolicySource:
     def acting(self) -> PolicySource:
         """The same policy under the rule own: a function is then one from an observation to an action."""
         if self.given is not None:
-            from gapfloor.policies.acting import ActingPolicy, acting_policy
-
-            given = self.given
-            is_one = isinstance(given, ActingPolicy) or hasattr(given, "logits")
-            return self if is_one else replace(self, given=acting_policy(given, name=self.name))
+            if isinstance(self.given, ActingPolicy) or hasattr(self.given, "logits"):
+                return self
+            return replace(self, given=acting_policy(self.given, name=self.name))
         if self.spec.kind == FACTORY:
             return replace(self, spec=replace(self.spec, kind=ACTING))
         return self
@@ -121,8 +119,6 @@ class PolicySource:
 
             return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if kind == ACTING:
-            from gapfloor.policies.acting import ActingPolicy, acting_policy
-
             # A function that acts, or one that makes what acts.
             name = str(self.spec.path)
             found = named_callable(name, what="policy", error=PolicyError, kind="factory ")
@@ -132,9 +128,15 @@ class PolicySource:
             return cast(Policy, ActingPolicy(make, name=name))
         if kind == FACTORY:
             return as_policy(_call_factory(self.name, self.device), device=self.device)
-        if kind == UNKNOWN:
-            return _load_file(self.spec.recognised(), self.device, self.backend)
-        return _load_file(self.spec, self.device, self.backend)
+        from gapfloor.policies.formats.preprocessing import prepare
+
+        spec = self.spec.recognised() if kind == UNKNOWN else self.spec
+        check_input_file(spec.path, error=PolicyError)
+        # Imported here because each loader needs a library of its own.
+        module, _, function = FORMATS[spec.kind].loader.partition(":")
+        load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
+        options = {"backend": self.backend} if spec.kind == "sb3" else {}
+        return prepare(load(spec, device=self.device, **options), spec)
 
 
 def checkpoint_path(name: str | Path) -> Path:
@@ -147,18 +149,6 @@ def checkpoint_path(name: str | Path) -> Path:
             f"There is no checkpoint at {shortened(str(path))}: give the path of a .safetensors file that exists."
         )
     return path
-
-
-def _load_file(spec: PolicySpec, device: str, backend: str | None) -> Policy | StatefulPolicy:
-    """The policy of another library's file, after what was before the network during training."""
-    from gapfloor.policies.formats.preprocessing import prepare
-
-    check_input_file(spec.path, error=PolicyError)
-    # Imported here because each loader needs a library of its own.
-    module, _, function = FORMATS[spec.kind].loader.partition(":")
-    load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
-    options = {"backend": backend} if spec.kind == "sb3" else {}
-    return prepare(load(spec, device=device, **options), spec)
 
 
 def _call_factory(name: str, device: str) -> Any:

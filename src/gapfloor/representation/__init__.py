@@ -1,20 +1,15 @@
 """CKA with its controls: linear CKA, its nulls, recorded observations, the 2x2 control."""
 
-from __future__ import annotations
+from gapfloor.representation.recording import Geometry, Recording, encode, record_play
+from gapfloor.representation.similarity import (
+    align_controls,
+    expected_cka,
+    linear_cka,
+    participation_ratio,
+    permutation_null,
+)
 
-from gapfloor.lazy import lazy_names
-
-_HOMES = {
-    "Geometry": "recording",
-    "Recording": "recording",
-    "align_controls": "similarity",
-    "encode": "recording",
-    "expected_cka": "similarity",
-    "linear_cka": "similarity",
-    "participation_ratio": "similarity",
-    "permutation_null": "similarity",
-    "record_play": "recording",
-}
-
-__all__ = sorted(_HOMES)
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__all__ = [
+    "Geometry", "Recording", "align_controls", "encode", "expected_cka", "linear_cka", "participation_ratio",
+    "permutation_null", "record_play",
+]  # fmt: skip

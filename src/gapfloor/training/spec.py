@@ -95,7 +95,10 @@ class TrainingSpec:
     ) -> None:
         """Refuse what another run of this name has left in `path`; `recorded` is what its header says."""
         asked = self.to_dict()
-        here, there = _flat(asked), _flat({name: recorded.get(name) for name in asked})
+        here, there = (
+            {**each, **(each["hyperparameters"] or {}), "hyperparameters": None}
+            for each in (asked, {name: recorded.get(name) for name in asked})
+        )
         differ = [name for name in {**here, **there} if there.get(name) != here.get(name)]
         if differ:
             parts = [f"{name} is {there.get(name)} there and {here.get(name)} here" for name in differ[:3]]
@@ -113,10 +116,3 @@ def budget_label(steps: int) -> str:
     if steps >= 10**3 and steps % 10**3 == 0:
         return f"{steps // 10**3}k"
     return str(steps)
-
-
-def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        **{name: value for name, value in values.items() if name != "hyperparameters"},
-        **(values.get("hyperparameters") or {}),
-    }

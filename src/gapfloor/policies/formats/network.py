@@ -182,7 +182,7 @@ class TorchPolicy(ABC):
         """The same policy as an ONNX graph; itself where torch cannot write it or the graph computes something else."""
         from gapfloor.policies.graph_export import export_policy
 
-        return export_policy(self, observations) or self
+        return export_policy(self, observations)
 
     def _tensors(self, observations: Any) -> Any:
         import torch

@@ -46,11 +46,8 @@ _MORE_THAN_TENSORS = re.compile(
 #: What a pickle calls the storage of a tensor.
 _STORAGES = {"torch FloatStorage": "<f4", "torch LongStorage": "<i8"}
 
-#: Prefixes that DataParallel and torch.compile put before every name.
+#: Prefixes that DataParallel and torch.compile put before every name, one or both.
 _WRAPPER_PREFIXES = ("module.", "_orig_mod.")
-
-#: How deep a container may hold the weights.
-_DEPTH = 3
 
 
 def load_torch_file(content: bytes, *, name: str) -> Any:
@@ -129,9 +126,11 @@ def read_network(
         saved = parse_tensors(content, name=str(spec.path), library="torch")
     else:
         saved = load_torch_file(content, name=str(spec.path))
-    weights = without_wrapper_prefix(
-        _choose_weights(saved, path=spec.path, entry=spec.options.get("weights"))
-    )
+    weights = _choose_weights(saved, path=spec.path, entry=spec.options.get("weights"))
+    while prefix := next(
+        (each for each in _WRAPPER_PREFIXES if all(k.startswith(each) for k in weights)), None
+    ):
+        weights = {key.removeprefix(prefix): tensor for key, tensor in weights.items()}
     check_tensors(weights, name=str(spec.path), file_bytes=len(content))
     if made_by is None:
         raise UsageError(
@@ -176,14 +175,6 @@ def _choose_weights(saved: Any, *, path: Path, entry: str | None) -> Mapping[str
     )
 
 
-def without_wrapper_prefix(weights: Mapping[str, Any]) -> dict[str, Any]:
-    """The weights without the prefix of DataParallel or torch.compile, if every name has it."""
-    for prefix in _WRAPPER_PREFIXES:
-        if weights and all(name.startswith(prefix) for name in weights):
-            return without_wrapper_prefix({name.removeprefix(prefix): each for name, each in weights.items()})
-    return dict(weights)
-
-
 def is_state_dict(saved: Any) -> bool:
     """Whether an object is a dict of tensors with at least one entry."""
     import torch
@@ -195,7 +186,7 @@ def is_state_dict(saved: Any) -> bool:
     )
 
 
-def _states_within(saved: Any, path: str, depth: int = _DEPTH) -> dict[str, dict[str, Any]]:
+def _states_within(saved: Any, path: str, depth: int = 3) -> dict[str, dict[str, Any]]:
     """The state_dicts in what a file holds by their paths, e.g. `agent/actor`; empty for the whole."""
     if is_state_dict(saved):
         return {path: dict(saved)}

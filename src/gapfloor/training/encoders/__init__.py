@@ -1,7 +1,8 @@
 """Encoders by name: every file in this folder is one encoder, named after the file.
 
-The file `impala.py` defines `ImpalaEncoder(nn.Module)`, which takes `observation_shape=(height, width, channels)`,
-maps float images `[N, channels, height, width]` in [0, 1] to `[N, features]` and has the attribute `features`.
+The file `impala.py` defines `ImpalaEncoder(nn.Module)`, and `small_impala.py` would define `SmallImpalaEncoder`. It
+takes `observation_shape=(height, width, channels)`, maps float images `[N, channels, height, width]` in [0, 1] to
+`[N, features]` and has the attribute `features`.
 Nothing else has to be changed to add an encoder. Files that begin with an underscore hold shared parts.
 """
 
@@ -33,14 +34,6 @@ def build_encoder(name: str, *, observation_shape: tuple[int, ...]) -> nn.Module
     if name not in encoder_names():
         raise unknown_name("encoder", name, encoder_names())
     module = importlib.import_module(f"{__name__}.{name}")
-    encoder: nn.Module = getattr(module, encoder_class_name(name))(observation_shape=observation_shape)
+    class_name = "".join(part.capitalize() for part in name.split("_")) + "Encoder"
+    encoder: nn.Module = getattr(module, class_name)(observation_shape=observation_shape)
     return encoder
-
-
-def encoder_class_name(name: str) -> str:
-    """The name of the class in an encoder's file.
-
-    >>> encoder_class_name("impala"), encoder_class_name("small_impala")
-    ('ImpalaEncoder', 'SmallImpalaEncoder')
-    """
-    return "".join(part.capitalize() for part in name.split("_")) + "Encoder"
