@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from gapfloor.audit.ledger.entries import RegistryEntry
-from gapfloor.audit.ledger.registry import load_registry
+from gapfloor.audit.ledger import RegistryEntry, load_registry
 
 _INTRODUCTION = """# Registry of audits
 
