@@ -118,8 +118,8 @@ def _renamed(rows: Rows, options: TableOptions) -> tuple[Rows, set[str]]:
     """The rows with the columns that we know under our names, and which those are."""
     ours = (*_LABELS, *SUMMARY_ALIASES, "episode_return")
     by_meaning = {meaning(name, options): name for name in reversed(rows[0])}
-    theirs = {name: options.names.get(name, by_meaning.get(name, "")) for name in ours}
-    theirs = {name: found for name, found in theirs.items() if found in rows[0]}
+    named = {name: options.names.get(name, by_meaning.get(name)) for name in ours}
+    theirs = {name: found for name, found in named.items() if found is not None and found in rows[0]}
     if success := success_column(rows[0], options):
         theirs["episode_return"] = success
     known = set(theirs.values())
