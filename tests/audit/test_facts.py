@@ -47,7 +47,7 @@ ORDINARY |= {
     "enjoy",
     "daac",
 }
-ORDINARY |= {"coinrun", "algo", "eval", "make_env"}
+ORDINARY |= {"coinrun", "algo", "eval", "make_env", "maker"}
 
 #: Class and function names that only the twelve have.
 OF_THE_TWELVE = {
@@ -86,9 +86,9 @@ OF_THE_TWELVE = {
 
 def scanner_text() -> str:
     folder = Path(gapfloor.__file__).parent / "audit"
-    files = [path for path in sorted(folder.glob("*.py")) if path.name not in ("ledger.py", "verify.py")]
-    facts = resources.files("gapfloor.audit").joinpath("data/facts.json").read_text(encoding="utf-8")
-    return "\n".join([*(path.read_text(encoding="utf-8") for path in files), facts])
+    files = [path for path in sorted(folder.rglob("*.py")) if path.name != "ledger.py"]
+    files += [folder / "data" / "facts.json", folder / "data" / "functions.json"]
+    return "\n".join(path.read_text(encoding="utf-8") for path in files)
 
 
 def names_of_the_twelve() -> set[str]:

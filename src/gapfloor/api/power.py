@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -184,34 +184,23 @@ def power(
         inputs = read_inputs(arrow_table(pilot), options=options)
         rows = _of_pilot(inputs, content or paper_plan(), rule, level_set, family, wanted, **test)
     else:
-        planned, n_runs, n_floor = _planned(delta, sem, runs, floor_sem, floor_episodes)
-        planned = replace(planned, family_size=family or 1, **test)
-        rows = [_answer(planned, n_runs, n_floor, wanted, floor_is_guessed=floor_sem is None)]
+        missing = [name for name, value in (("delta", delta), ("sem", sem), ("runs", runs)) if value is None]
+        if delta is None or sem is None or runs is None:
+            raise UsageError(f"Without a pilot these must be given too: {', '.join(missing)}.")
+        if sem <= 0 or (floor_sem is not None and floor_sem < 0):
+            raise UsageError("The SEM over runs must be positive, and the floor's SEM must not be negative.")
+        if runs < 2:
+            raise UsageError(f"A SEM over runs needs at least 2 runs, but there are {runs}.")
+        n_floor = USUAL_FLOOR if floor_episodes is None else floor_episodes
+        if n_floor < 2:
+            raise UsageError(f"A floor needs at least 2 episodes, but has {n_floor}.")
+        run_sd = sem * math.sqrt(runs)
+        # A careful guess: in the paper's eight games the floor's SEM is .03 to .47 of the standard deviation between
+        # runs.
+        floor_sd = (run_sd / 2 if floor_sem is None else floor_sem) * math.sqrt(n_floor)
+        planned = PlannedComparison(delta, run_sd, floor_sd, family_size=family or 1, **test)
+        rows = [_answer(planned, runs, n_floor, wanted, floor_is_guessed=floor_sem is None)]
     return PowerAdvice(power=wanted, alpha=alpha, method=method, comparisons=tuple(rows))
-
-
-def _planned(
-    delta: float | None,
-    sem: float | None,
-    runs: int | None,
-    floor_sem: float | None,
-    floor_episodes: int | None,
-) -> tuple[PlannedComparison, int, int]:
-    """The comparison that was given as numbers, with its numbers of runs and floor episodes."""
-    missing = [name for name, value in (("delta", delta), ("sem", sem), ("runs", runs)) if value is None]
-    if delta is None or sem is None or runs is None:
-        raise UsageError(f"Without a pilot these must be given too: {', '.join(missing)}.")
-    if sem <= 0 or (floor_sem is not None and floor_sem < 0):
-        raise UsageError("The SEM over runs must be positive, and the floor's SEM must not be negative.")
-    if runs < 2:
-        raise UsageError(f"A SEM over runs needs at least 2 runs, but there are {runs}.")
-    n_floor = USUAL_FLOOR if floor_episodes is None else floor_episodes
-    if n_floor < 2:
-        raise UsageError(f"A floor needs at least 2 episodes, but has {n_floor}.")
-    run_sd = sem * math.sqrt(runs)
-    # A careful guess: in the paper's eight games the floor's SEM is .03 to .47 of the standard deviation between runs.
-    error = run_sd / 2 if floor_sem is None else floor_sem
-    return PlannedComparison(delta, run_sd, error * math.sqrt(n_floor)), runs, n_floor
 
 
 def _of_pilot(

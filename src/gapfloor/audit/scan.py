@@ -14,7 +14,7 @@ from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement import formats
 from gapfloor.audit.judgement.configurations import configured_paths
 from gapfloor.audit.judgement.learning import Updates
-from gapfloor.audit.judgement.paths import Judged, PathFinder, inert_parameters
+from gapfloor.audit.judgement.paths import PathFinder, inert_parameters
 from gapfloor.audit.judgement.rows import EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.sites import SiteFinder, is_unit_test
 from gapfloor.audit.judgement.verdict import (
@@ -25,7 +25,7 @@ from gapfloor.audit.judgement.verdict import (
     speaks_of_levels,
     without_levels,
 )
-from gapfloor.audit.reading.entry import find_script, parse_entry
+from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import Sources, Unread, read_target
 from gapfloor.tables.readable import ReportResult
@@ -92,40 +92,35 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
             scanned, with these settings.
     """
     sources = read_target(str(target))
-    command = parse_entry(entry) if entry is not None else None
+    command = parse_entry(entry) if entry is not None else Entry("")
     with _deep_recursion():
         index = build_index(sources)
-        only = find_script(command, list(index.modules)) if command is not None else None
-        options = (
-            OptionTable(index, given=command.given, files=command.files) if command is not None else None
-        )
-        evaluator = Evaluator(index, options)
+        only = find_script(command, list(index.modules)) if entry is not None else None
+        evaluator = Evaluator(index, OptionTable(index, given=command.given, files=command.files))
         finder = SiteFinder(evaluator, only=only)
         plays = finder.plays()
         path_finder = PathFinder(evaluator, Updates(evaluator))
         paths, training = path_finder.paths(plays)
-        named = [
-            file for file in index.settings if command is None or file.path.endswith(command.files or " ")
-        ]
+        named = [one for one in index.settings if entry is None or one.path.endswith(command.files or " ")]
         paths += configured_paths(named)
         unread = [item for item in index.unread if item.may_play and not is_unit_test(item.file)]
         unfinished = list(dict.fromkeys(finder.unfinished))
-        scripts = _verdicts(index, paths, training, unread, unfinished)
         scripts_met = {*(item.play.script for item in training), *(path.script for path in paths)}
         modules = [index.modules[path] for path in scripts_met if path in index.modules]
         hints = evaluation_hints(index, {one for module in modules for one in index.reach(module)})
-        verdict = decide_verdict(
-            paths,
-            training,
-            hints=[*hints, *unread, *path_finder.recorded],
-            is_complete=not unfinished and not any(_loads(index, path.script, unread) for path in paths),
-        )
+        is_read = not unfinished and not any(_loads(index, path.script, unread) for path in paths)
+        unsure = [*hints, *unread, *path_finder.recorded]
+        verdict = decide_verdict(paths, training, hints=unsure, is_complete=is_read)
+        by_script = {one.script: [path for path in paths if path.script == one.script] for one in paths}
+        scripts = []
+        for script, here in by_script.items():
+            # A file that could not be read weakens the scripts that import it, nothing else.
+            is_read = script not in unfinished and not _loads(index, script, unread)
+            own = [item for item in training if item.play.script == script]
+            scripts.append((script, decide_verdict(here, own, hints=(), is_complete=is_read)))
         if not speaks_of_levels(index):
             verdict = without_levels(verdict, paths)
-            scripts = [
-                (script, without_levels(one, [path for path in paths if path.script == script]))
-                for script, one in scripts
-            ]
+            scripts = [(script, without_levels(one, by_script[script])) for script, one in scripts]
         rollouts = path_finder.describe_training(training)
     functions = [item for module in index.modules.values() for item in module.functions.values()]
     inert = [text for function in functions for text in inert_parameters(function)]
@@ -144,23 +139,6 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         hints=tuple(hints) if not paths or verdict.rule == "unresolved" else (),
         texts=_texts(sources, paths, rollouts, hints),
     )
-
-
-def _verdicts(
-    index: Index,
-    paths: list[EvaluationPath],
-    training: list[Judged],
-    unread: list[Unread],
-    unfinished: list[str],
-) -> list[tuple[str, AuditVerdict]]:
-    """The verdict of each script; a file that could not be read weakens the scripts that import it, nothing else."""
-    found = []
-    for script in dict.fromkeys(path.script for path in paths):
-        here = [path for path in paths if path.script == script]
-        rollouts = [item for item in training if item.play.script == script]
-        is_complete = script not in unfinished and not _loads(index, script, unread)
-        found.append((script, decide_verdict(here, rollouts, hints=(), is_complete=is_complete)))
-    return found
 
 
 def _loads(index: Index, script: str, unread: list[Unread]) -> bool:

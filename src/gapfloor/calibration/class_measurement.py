@@ -57,9 +57,8 @@ def measure_classes(
     policy = source.load() if source is not None else None
     play = RANDOM_PLAY
     if policy is not None and source is not None:
-        engine = engine_from_spec(spec, slots=SLOTS, levels=settings.levels)
-        play = fingerprint(policy, name=source.name, engine=engine)
-        engine.close()
+        with closing(engine_from_spec(spec, slots=SLOTS, levels=settings.levels)) as engine:
+            play = fingerprint(policy, name=source.name, engine=engine)
     states = visited_states(spec, settings, policy=policy, policy_name=source.name if source else "")
     partitions = state_partitions(
         spec, states, horizon=settings.horizon, workers=workers or available_cores()
@@ -80,11 +79,11 @@ def measure_classes(
 def classes_for(store_root: str | Path, spec: EngineSpec) -> Partition:
     """The partition that a store's cells read: its own, or measured as in the paper and written there."""
     known = load_classes(store_root, spec)
-    if known is not None:
-        return known
-    measured = measure_classes(spec)
-    write_classes(store_root, measured)
-    return measured.partition
+    if known is None:
+        measured = measure_classes(spec)
+        write_classes(store_root, measured)
+        known = measured.partition
+    return known
 
 
 def visited_states(

@@ -96,7 +96,8 @@ class Candidate:
 
     def notes(self, rules: Sequence[Rule]) -> list[str]:
         """What a reader should know about how this policy's actions are chosen."""
-        dropped = [str(rule) for rule in rules if rule not in self.own_rules(rules)]
+        left = self.own_rules(rules)
+        dropped = [str(rule) for rule in rules if rule not in left]
         if self.acts:
             if self.policy.is_repeatable:
                 return []

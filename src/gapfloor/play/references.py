@@ -109,10 +109,8 @@ def trial_constants(protocol: Protocol, engine: EngineSpec) -> list[CellGroup]:
     if not training:
         raise UsageError("best-constant is chosen on training levels: name some, e.g. --train 0:200.")
     narrowed = replace(protocol, level_sets=training)
-    return [
-        CellGroup(engine, plain_cells(narrowed, engine, Constant(action)))
-        for action in action_space_of(engine).constants()
-    ]
+    actions = map(Constant, action_space_of(engine).constants())
+    return [CellGroup(engine, plain_cells(narrowed, engine, each)) for each in actions]
 
 
 def best_constant(trials: Sequence[CellGroup], protocol: Protocol, store: Store) -> CellGroup:

@@ -221,7 +221,16 @@ def replay_episodes(
 def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> tuple[PolicySource, Any]:
     """The policy that has the content which the cell recorded, and where it comes from."""
     backend = spec.inference.backend if spec.inference.backend in BACKENDS else None
-    for given in [*sources, *_own_sources(spec, store)]:
+    # Untrained networks need no file, and the store's runs are looked at last, the cell's own first. The store never
+    # says where else to look: a name in somebody's store must not decide which code is imported.
+    if spec.run.reference.startswith(RANDOM_WEIGHTS):
+        name = f"{spec.run.reference}:{spec.run.seed}"
+        own = [PolicySource(name, spec=PolicySpec(RANDOM_WEIGHTS, Path(name)))]
+    else:
+        paths = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
+        paths.sort(key=lambda path: path.parent.name != RunIdentity.from_labels(spec.labels).name)
+        own = [PolicySource.named(path) for path in paths]
+    for given in [*sources, *own]:
         source = dataclasses.replace(given, backend=backend)
         try:
             tried = try_policy(source, engine=spec.engine, batch=spec.inference.batch)
@@ -238,20 +247,6 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
         f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: give its checkpoint "
         "with --policy."
     )
-
-
-def _own_sources(spec: CellSpec, store: Store) -> list[PolicySource]:
-    """Policies that need no file of the user: untrained networks, and the store's runs, the cell's own first.
-
-    The store never says where else to look: a name in somebody's store must not decide which code is imported.
-    """
-    if spec.run.reference.startswith(RANDOM_WEIGHTS):
-        name = f"{spec.run.reference}:{spec.run.seed}"
-        return [PolicySource(name, spec=PolicySpec(RANDOM_WEIGHTS, Path(name)))]
-    own = RunIdentity.from_labels(spec.labels).name
-    paths = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
-    paths.sort(key=lambda path: path.parent.name != own)
-    return [PolicySource.named(path) for path in paths]
 
 
 class _Watcher:

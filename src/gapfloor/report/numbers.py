@@ -62,23 +62,21 @@ class Number:
 
 def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str, Number]:
     """Every number of these results by key, in the order of keys; the first row that gives a key keeps it."""
+    made: list[Number] = []
+    for name, row, section in _sources(findings):
+        # How many runs (or games) a number rests on, and its status where it has one.
+        origin = (row.n, row.status) if hasattr(row, "status") else (row.games, "")
+        for key, value_of, style in _keys()[section]:
+            # A name that is empty (a suite of data without budgets) leaves no dot behind.
+            spelt = key.format(name) if name else key.replace(".{}", "")
+            made.append(Number(spelt, formatted(style, value_of(row)), *origin))
+    made += [Number(*found) for found in cka_numbers(findings, cka)]
     numbers: dict[str, Number] = {}
-    for number in (*_of_rows(findings), *(Number(*found) for found in cka_numbers(findings, cka))):
+    for number in made:
         value = number.cell.raw[0]
         if isinstance(value, str) or is_number(value):
             numbers.setdefault(number.key, number)
     return dict(sorted(numbers.items()))
-
-
-def _of_rows(findings: Findings) -> Iterator[Number]:
-    keys = _keys()
-    for name, row, section in _sources(findings):
-        # How many runs (or games) a number rests on, and its status where it has one.
-        origin = (row.n, row.status) if hasattr(row, "status") else (row.games, "")
-        for key, value_of, style in keys[section]:
-            # A name that is empty (a suite of data without budgets) leaves no dot behind.
-            spelt = key.format(name) if name else key.replace(".{}", "")
-            yield Number(spelt, formatted(style, value_of(row)), *origin)
 
 
 @cache

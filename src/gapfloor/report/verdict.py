@@ -12,7 +12,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow, SensitivityRow
+from gapfloor.analysis.rows import ComparisonRow, GapRow, SensitivityRow
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Findings, GameFindings, at_budget
 from gapfloor.report.text_templates import listed, template
 from gapfloor.statistics.sentences import (
@@ -69,7 +69,22 @@ def headline(findings: Findings) -> str:
         only = next(each for each in build_verdicts(findings) if each.place.budget == found[0].budget)
         where = f"{only.place.name}{at_budget(only.place.budget)}"
         return f"{where}: {only.sentence[:1].lower()}{only.sentence[1:]}"
-    return " ".join(_counts_sentence(findings, counts) for counts in found)
+    said = []
+    for counts in found:
+        others = findings.call_counts(counts.budget, findings.secondary, TEST) if findings.secondary else []
+        games = (
+            findings.name(place.env)
+            for place in findings.places(counts.budget)
+            if place.env.agent in ("", counts.agent) and place.comparison(findings.primary, TEST)
+        )
+        words = template("headline.j2").render(
+            findings=findings,
+            counts=counts,
+            second=next((each for each in others if each.agent == counts.agent), None),
+            game=next(games) if counts.games == 1 else "",
+        )
+        said.append(words.strip())
+    return " ".join(said)
 
 
 def decision(findings: Findings) -> str:
@@ -81,23 +96,6 @@ def decision(findings: Findings) -> str:
     readable = by_reason.pop("", [])
     others = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
     return template("decision.j2").render(readable=readable, others=others).strip()
-
-
-def _counts_sentence(findings: Findings, counts: CallCount) -> str:
-    rule = findings.secondary
-    second = findings.call_counts(counts.budget, rule, TEST) if rule else []
-    games = (
-        findings.name(place.env)
-        for place in findings.places(counts.budget)
-        if place.env.agent in ("", counts.agent) and place.comparison(findings.primary, TEST)
-    )
-    words = template("headline.j2").render(
-        findings=findings,
-        counts=counts,
-        second=next((each for each in second if each.agent == counts.agent), None),
-        game=next(games) if counts.games == 1 else "",
-    )
-    return words.strip()
 
 
 def _verdict(place: GameFindings) -> Verdict:

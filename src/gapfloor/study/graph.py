@@ -48,9 +48,9 @@ def _tasks_of_game(study: Study, game: str) -> list[Task]:
     ]
     tasks += trained
     runs: list[tuple[str, Entrant | None, tuple[str, ...]]] = [
-        (task.spec.run, None, (task.name,)) for task in trained
+        *((task.spec.run, None, (task.name,)) for task in trained),
+        *((run, entrant, ()) for run, entrant in study.given_runs(game)),
     ]
-    runs += [(run, entrant, ()) for run, entrant in study.given_runs(game)]
     tasks += [
         EvaluateTask(
             name=f"evaluate {run} {rule} {role}",

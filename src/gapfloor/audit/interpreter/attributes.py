@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import classes, operators
 from gapfloor.audit.interpreter import values as v
@@ -17,9 +16,6 @@ from gapfloor.audit.interpreter.options import field_of, is_settings_class
 from gapfloor.audit.interpreter.reaching_definitions import conditions, definitions_in, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
-
-if TYPE_CHECKING:
-    pass
 
 Alternatives = tuple[Alternative, ...]
 _SETTINGS = pattern("settings")

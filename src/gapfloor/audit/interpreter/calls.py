@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import attributes, classes, library
 from gapfloor.audit.interpreter import values as v
@@ -14,9 +13,6 @@ from gapfloor.audit.interpreter.operators import combine
 from gapfloor.audit.interpreter.options import MISSING, is_settings_class, literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import FunctionInfo, arguments_of, kept_on_node, last_name
-
-if TYPE_CHECKING:
-    pass
 
 Alternatives = tuple[Alternative, ...]
 DEEPEST_FRAME = 22
@@ -238,8 +234,7 @@ def construct(value: v.Class, call: ast.Call, frame: Frame) -> Alternatives:
                     for one in inner
                     if isinstance(one.value, v.Environment)
                 )
-        names = [] if init is None else [*init.node.args.args, *init.node.args.kwonlyargs]
-        if any(re.fullmatch(r"v?envs?|vec_env|environment", one.arg) for one in names):
+        if any(re.fullmatch(r"v?envs?|vec_env|environment", one.arg) for one in (init.named if init else ())):
             return (Alternative(v.Unknown(f"{info.name}(env)")),)
         return (Alternative(v.Environment(info.name, call, frame, info)),)
     if is_settings_class(info.node) and init is None:

@@ -45,9 +45,9 @@ EXHAUSTED = "the budget for this chain of calls ran out"
 class Evaluator:
     """Evaluates expressions in frames; remembers what it has seen and stops at a budget."""
 
-    def __init__(self, index: Index, options: OptionTable | None = None) -> None:
+    def __init__(self, index: Index, options: OptionTable) -> None:
         self.index = index
-        self.options = options if options is not None else OptionTable(index)
+        self.options = options
         self.steps = 0
         self._spent_before = 0
         self._depth = 0
@@ -240,7 +240,8 @@ class Evaluator:
             return () if has_own else self._imported(frame.module, name)
         if name in ("self", "cls") and frame.receiver is not None:
             return (frame.receiver,)
-        if name in {arg.arg for arg in parameters(frame.function.node)}:
+        rest = frame.function.node.args
+        if name in {one.arg for one in (*frame.function.named, rest.vararg, rest.kwarg) if one is not None}:
             return (Alternative(v.Unknown(name)),)
         if has_own:
             return ()  # a local name has no value from outside the function
@@ -297,14 +298,6 @@ class Evaluator:
         head, _, tail = dotted.rpartition(".")
         parent = self.index.find_module(head, importer) if head else None
         return self.global_name(parent, tail) if parent is not None else (Alternative(v.External(dotted)),)
-
-
-def parameters(node: ast.AST) -> list[ast.arg]:
-    """Every parameter of a function, those of `*args` and `**kwargs` included."""
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    arguments = node.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return [*named, *(extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)]
 
 
 # Conditions, as far as constants, defaults and settings at their defaults can tell.

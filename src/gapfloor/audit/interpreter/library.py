@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import calls, classes
 from gapfloor.audit.interpreter import values as v
@@ -26,9 +25,6 @@ from gapfloor.audit.interpreter.operators import RANKINGS, RECORDED, combine, in
 from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import arguments_of, last_name, names_in
-
-if TYPE_CHECKING:
-    pass
 
 Alternatives = tuple[Alternative, ...]
 DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial", "sample_and_log_prob"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TypeGuard
 
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import is_deterministic_function
@@ -13,9 +13,6 @@ from gapfloor.audit.interpreter.options import MISSING, literal
 from gapfloor.audit.interpreter.reaching_definitions import branch_path, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, describe
 from gapfloor.audit.reading.index import last_name, own_nodes
-
-if TYPE_CHECKING:
-    pass
 
 Alternatives = tuple[Alternative, ...]
 _OPERATORS = {

@@ -364,9 +364,7 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
     """Parameters that by their name choose the rule, and that the function never reads."""
     if isinstance(function.node, ast.Lambda) or calls.is_stub(function):
         return []
-    arguments = function.node.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    flags = [one for one in named if one.arg in words("rule_flags")]
+    flags = [one for one in function.named if one.arg in words("rule_flags")]
     read = plain_names_in(function.node) if flags else frozenset()
     where = f"{function.name}({{}}) at {function.module.path}:{{}}"
     return [where.format(one.arg, one.lineno) for one in flags if one.arg not in read]

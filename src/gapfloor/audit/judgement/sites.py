@@ -343,7 +343,7 @@ def _is_passed_on(action: ast.expr, frame: Frame, *, is_known: bool) -> bool:
                 return True
     if frame.function is None or frame.caller is not None or is_known:
         return False
-    own = {arg.arg for arg in [*frame.function.node.args.args, *frame.function.node.args.kwonlyargs]}
+    own = {one.arg for one in frame.function.named}
     return bool(names) and names <= own and not names & frame.bindings.keys()
 
 

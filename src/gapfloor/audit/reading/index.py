@@ -46,6 +46,11 @@ class FunctionInfo:
         """Its name; lambdas have none of their own."""
         return "<lambda>" if isinstance(self.node, ast.Lambda) else self.node.name
 
+    @property
+    def named(self) -> list[ast.arg]:
+        """Every parameter but those of `*args` and `**kwargs`."""
+        return [*self.node.args.posonlyargs, *self.node.args.args, *self.node.args.kwonlyargs]
+
     def has_decorator(self, *names: str) -> bool:
         """Whether a decorator's last name is one of `names`."""
         decorators = [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list

@@ -7,6 +7,7 @@ as JSON when the process ends.
 """
 
 import atexit
+import collections
 import functools
 import importlib.abc
 import importlib.util
@@ -173,8 +174,8 @@ def _note_step(environment, action):
     _counts["steps"] += 1
     lines = _users_lines(4)
     seen = _environment(environment)
-    fresh = {"place": lines[0], "callers": lines[1:], "environment": seen["name"], "matched": {}, "drawn": {}}
-    fresh |= {"places": {}, "versions": []}
+    fresh = {"place": lines[0], "callers": lines[1:], "environment": seen["name"], "versions": []}
+    fresh |= {name: collections.Counter() for name in ("matched", "drawn", "places")}
     fresh |= dict.fromkeys(("steps", "episodes", "quiet", "random", "spanning"), 0)
     # The same line with other callers may act by another rule, or with another epsilon.
     site = _sites.setdefault(f"{lines}:{id(environment)}", fresh)
@@ -192,21 +193,25 @@ def _note_step(environment, action):
     for kind, value, where in reversed(_state.recent):
         if kind not in matched and numbers is not None and value == numbers:
             matched.add(kind)
-            _count(site["places"], f"{kind} at {where[0]}:{where[1]}")
+            site["places"][f"{kind} at {where[0]}:{where[1]}"] += 1
     # A random action that is not also the best one: every one of them is counted.
     site["random"] += "random" in matched and not matched & {"argmax", "sampled"}
     for kind in kinds:
-        _count(site["drawn"], kind)
+        site["drawn"][kind] += 1
     for kind in matched:
-        _count(site["matched"], kind)
+        site["matched"][kind] += 1
     if _MOST_STEPS and _counts["steps"] >= _MOST_STEPS:
         _write()
         os._exit(0)
     return site
 
 
-def _count(counts, name):
-    counts[name] = counts.get(name, 0) + 1
+def _watch_space(kind):
+    _watch_draws(kind, ("sample",), "random")
+
+
+def _watch_distribution(kind):
+    _watch_draws(kind, ("sample", "rsample"), "sampled")
 
 
 def _watch_environment(kind):
@@ -281,14 +286,6 @@ def _patch_generators(module):
     _around(random, "default_rng", made)
 
 
-def _patch_spaces(module):
-    _watch_family(module.Space, lambda kind: _watch_draws(kind, ("sample",), "random"))
-
-
-def _patch_distributions(module):
-    _watch_family(module.Distribution, lambda kind: _watch_draws(kind, ("sample", "rsample"), "sampled"))
-
-
 def _patch_gym3(module):
     for item in vars(module).values():
         if isinstance(item, type) and "Env" in item.__name__:
@@ -304,14 +301,16 @@ def _patch_environments(module):
 _PATCHES = {
     "gymnasium.core": _patch_environments,
     "gymnasium.vector.vector_env": _patch_environments,
-    "gymnasium.spaces.space": _patch_spaces,
+    "gymnasium.spaces.space": lambda module: _watch_family(module.Space, _watch_space),
     "gym.core": _patch_environments,
     "gym.vector.vector_env": _patch_environments,
-    "gym.spaces.space": _patch_spaces,
+    "gym.spaces.space": lambda module: _watch_family(module.Space, _watch_space),
     "stable_baselines3.common.vec_env.base_vec_env": _patch_environments,
     "gym3.interop": _patch_gym3,
     "torch": None,
-    "torch.distributions.distribution": _patch_distributions,
+    "torch.distributions.distribution": lambda module: _watch_family(
+        module.Distribution, _watch_distribution
+    ),
     "torch.optim.optimizer": _patch_optimizer,
     "numpy": _patch_generators,
     "random": None,

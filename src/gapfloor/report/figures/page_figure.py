@@ -46,9 +46,12 @@ class _Frame:
 def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = False) -> str:
     """A panel as a drawing that scales with its box; a strip has no grid and little room around it."""
     width, height = size
-    left = 8.0 if is_strip else _left_margin(panel)
+    letters = max((len(text) for _, text in panel.y.ticks_shown(4)), default=0)
+    left = 10.0 + 16.0 * bool(panel.y.label) + _LETTER * letters
     if panel.y.has_names:
+        left = max(64.0, 16.0 + _NAME_LETTER * letters)
         width += left
+    left = 8.0 if is_strip else left
     top = 18.0 if any(isinstance(shape, GuideLine) and shape.label for shape in panel.shapes) else 10.0
     bottom = 20.0 if is_strip else 22.0 + 16.0 * bool(panel.x.label)
     frame = _Frame(panel, left, width - 10.0, top, height - bottom)
@@ -78,13 +81,6 @@ def legend_svg(entry: LegendEntry) -> str:
 
 def _part(value: float, low: float, high: float) -> float:
     return min(1.02, max(-0.02, (value - low) / (high - low or 1.0)))
-
-
-def _left_margin(panel: PanelSpec) -> float:
-    words = [text for _, text in panel.y.ticks_shown(4)]
-    if panel.y.has_names:
-        return max(64.0, 16.0 + _NAME_LETTER * max((len(text) for text in words), default=0))
-    return 10.0 + 16.0 * bool(panel.y.label) + _LETTER * max((len(text) for text in words), default=0)
 
 
 def _axes(frame: _Frame, *, is_strip: bool, width: float, height: float) -> list[str]:

@@ -61,10 +61,6 @@ def _env_at(place: GameFindings, use: Use) -> Cell:
     return text_cell(label) if place.level_set == TRAIN else Cell("", "", (label,))
 
 
-def _env_other(place: GameFindings, use: Use) -> str:
-    return place.name if place.budget == use.findings.main_budget else f"{place.name} ({place.budget})"
-
-
 def _budget_n(row: Any, use: Use) -> Cell:
     if row.n is None:
         return Cell("", "", (row.budget, None))
@@ -119,7 +115,9 @@ _SOURCES: dict[str, Source] = {
     ),
     "env": _env,
     "env_at": _env_at,
-    "env_other": _env_other,
+    "env_other": lambda place, use: (
+        place.name if place.budget == use.findings.main_budget else f"{place.name} ({place.budget})"
+    ),
     "budget_n": _budget_n,
     "agent_name": lambda row, use: agent_name(row.agent),
     "leak_agent": lambda row, use: row.agent or ("all" if row.n else "floor"),
