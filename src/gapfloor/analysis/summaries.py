@@ -117,9 +117,9 @@ def _text(value: object) -> str:
 def _renamed(rows: Rows, options: TableOptions) -> tuple[Rows, set[str]]:
     """The rows with the columns that we know under our names, and which those are."""
     ours = (*_LABELS, *SUMMARY_ALIASES, "episode_return")
-    # pandas writes an index without a name: such a column stands for nothing that we know.
-    named = {**{meaning(name, options): name for name in reversed(rows[0])}, **options.names}
-    theirs = {name: named[name] for name in ours if named.get(name) in rows[0]}
+    by_meaning = {meaning(name, options): name for name in reversed(rows[0])}
+    named = {name: options.names.get(name, by_meaning.get(name)) for name in ours}
+    theirs = {name: found for name, found in named.items() if found is not None and found in rows[0]}
     if success := success_column(rows[0], options):
         theirs["episode_return"] = success
     known = set(theirs.values())
