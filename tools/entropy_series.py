@@ -27,9 +27,10 @@ from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.levels import LevelSet
 from gapfloor.policies.load import PolicySource
 from gapfloor.rules.rule import softmax
-from gapfloor.tables.cells import count_word
+from gapfloor.tables.cells import counted
 from gapfloor.training.checkpoint import read_header
-from gapfloor.training.history import WINDOW, read_history, read_in_loop
+from gapfloor.training.history import read_history
+from gapfloor.training.log import RECENT_EPISODES, read_in_loop
 
 SLOTS, STEPS = 16, 256
 HEADER = (
@@ -67,7 +68,7 @@ def main() -> None:
             permutation_type="pairings", n_resamples=100_000, rng=np.random.default_rng(0),
         )  # fmt: skip
         sys.stdout.write(
-            f"\nSpearman's correlation of merged entropy and sampled - greedy over {count_word(len(rows), 'run')}: "
+            f"\nSpearman's correlation of merged entropy and sampled - greedy over {counted(len(rows), 'run')}: "
             f"{test.statistic:.2f} (p = {test.pvalue:.3f}).\n"
         )
 
@@ -111,7 +112,7 @@ def in_loop_held_out(folder: Path, game: str) -> str | None:
             ended += running[firsts].tolist()
             running[firsts] = 0.0
     engine.close()
-    last = np.array(ended[-WINDOW:])
+    last = np.array(ended[-RECENT_EPISODES:])
     return f"{last.mean():.2f} ± {last.std(ddof=1) / math.sqrt(len(last)):.2f}"
 
 

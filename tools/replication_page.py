@@ -443,7 +443,7 @@ def costs() -> str:
         study = Study.read(ROOT / "studies" / f"{name}.toml")
         size = estimate(study)
         longest = max(task.seconds(study) for task in build_graph(study) if task.kind == "train") / 3600
-        hours, training = size.total_core_seconds / 3600, size.core_seconds["train"] / 3600
+        hours, training = sum(size.core_seconds.values()) / 3600, size.core_seconds["train"] / 3600
         cells = size.n_cells + size.n_addendum_cells + size.n_floor_cells
         rows.append(
             f"| `studies/{name}.toml` | {size.n_runs} | {cells:,} | {hours:,.0f} | {training:,.0f} | "
