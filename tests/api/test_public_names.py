@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import gapfloor
-from gapfloor.api import analyse, audit, cka, doctor, known_floor, plot, train  # noqa: F401
+from gapfloor.api import analyse, audit, cka, doctor, floor, plot, train  # noqa: F401
 from gapfloor.api.keyword_settings import field_words, names_of, read_settings
 from gapfloor.old_names import OLD_NAMES
 from gapfloor.play.protocol import PlaySettings, ProtocolSettings
