@@ -8,7 +8,8 @@ and prints a row per run: the entropy of the sampled policy, over all actions an
 under each rule and their difference on held-out levels, and two means that a training loop would have logged, next to
 the fixed checkpoint. The *in-loop held-out mean* is that of a test environment that runs along while the weights
 change: the last 100 episodes of 16 slots that play each rollout's weights for 256 steps. It needs the checkpoint of
-every update (`--checkpoint-every 1`); the first rollout, of untrained weights, is left out. The last line is
+every update (`--checkpoint-every 1`); the first rollout, of untrained weights, is left out. As in a training loop,
+an episode counts when it ends, so a short run has mostly short episodes. The last line is
 Spearman's rank correlation, with the p of all permutations or of 100,000 random ones.
 """
 
@@ -48,14 +49,12 @@ def main() -> None:
     parser.add_argument("--draws", default="33,34,35", help="draws to play (default 33,34,35)")
     parser.add_argument("--episodes", type=int, default=128, help="episodes per cell and draw (default 128)")
     given = parser.parse_args()
-    rows = []
-    for store in given.stores:
-        for folder in sorted((store / "runs").iterdir()):
-            rows.append(
-                measured(
-                    store, folder, draws=tuple(map(int, given.draws.split(","))), episodes=given.episodes
-                )
-            )
+    draws = tuple(map(int, given.draws.split(",")))
+    rows = [
+        measured(store, folder, draws=draws, episodes=given.episodes)
+        for store in given.stores
+        for folder in sorted((store / "runs").iterdir())
+    ]
     rows.sort(key=lambda row: (row[0], row[1]))
     sys.stdout.write("| " + " | ".join(HEADER) + " |\n|" + "---|" * len(HEADER) + "\n")
     for weight, run, raw, merged, *returns in rows:
