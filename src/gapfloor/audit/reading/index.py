@@ -211,12 +211,12 @@ class Index:
 
 
 def parent_of(node: ast.AST) -> ast.AST | None:
-    """The node around a node; none around a module and around what is no part of a text."""
+    """The node around a node; none around a module or a node that was made here."""
     return node.__dict__.get("_parent")
 
 
 def place_of(node: ast.AST) -> int:
-    """A node's place in the order of the text; what is no part of a text comes last."""
+    """A node's place in the order of the text; a node that was made here comes last."""
     place: int = node.__dict__.get("_place", 10**9)
     return place
 
