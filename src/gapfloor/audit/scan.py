@@ -15,7 +15,7 @@ from gapfloor.audit.judgement import formats
 from gapfloor.audit.judgement.configurations import configured_paths
 from gapfloor.audit.judgement.learning import Updates
 from gapfloor.audit.judgement.paths import PathFinder, inert_parameters
-from gapfloor.audit.judgement.sites import SiteFinder, is_unit_test
+from gapfloor.audit.judgement.sites import SiteFinder
 from gapfloor.audit.judgement.verdict import (
     OPEN,
     AuditVerdict,
@@ -24,7 +24,7 @@ from gapfloor.audit.judgement.verdict import (
     decide_verdict,
     evaluation_hints,
 )
-from gapfloor.audit.reading.index import Index, build_index
+from gapfloor.audit.reading.index import Index, build_index, is_unit_test
 from gapfloor.audit.reading.settings import Entry, find_script, parse_entry
 from gapfloor.audit.reading.sources import Sources, Unread, read_target
 from gapfloor.tables.readable import ReportResult

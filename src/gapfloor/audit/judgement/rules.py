@@ -307,9 +307,10 @@ def _text(item: Alternative) -> str:
     if isinstance(value, v.Action) or (isinstance(value, v.Computed) and value.is_observed):
         words = value.rule if isinstance(value, v.Action) else "a network's answer"
         return f"{words} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
-    if isinstance(value, v.Unknown):
-        return f"not known: {value.text[:60]}"
-    return f"not known: {value.name[:60]}()" if isinstance(value, v.ExternalObject) else ""
+    if isinstance(value, v.Unknown | v.ExternalObject):
+        shown = value.text[:60] if isinstance(value, v.Unknown) else f"{value.name[:60]}()"
+        return f"not known: {shown}"
+    return ""
 
 
 def _names(items: list[_Judged]) -> tuple[str, ...]:
