@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from gapfloor import __version__
 from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.verdict import FIELDS, AuditVerdict, EvaluationPath, plain, preferred
+from gapfloor.audit.judgement.verdict import FIELDS, AuditVerdict, EvaluationPath, preferred
 from gapfloor.audit.pages import page
 from gapfloor.escape import clean_text, markdown_code
+from gapfloor.json_values import jsonable
 
 if TYPE_CHECKING:
     from gapfloor.audit.scan import ScanResult
@@ -36,8 +37,8 @@ def as_document(result: ScanResult) -> dict[str, Any]:
         "verdict": _verdict(result.verdict),
         "scripts": [{"script": script} | _verdict(verdict) for script, verdict in result.scripts],
         "paths": [path.to_dict() for path in result.paths],
-        "training": [{key: plain(value) for key, value in vars(item).items()} for item in result.training],
-        "hints": plain(result.hints),
+        "training": jsonable(result.training),
+        "hints": jsonable(result.hints),
         "inert_flags": list(result.inert_flags),
         "complete": result.is_complete,
         "unread": [{"file": item.file, "reason": item.reason} for item in result.unread],

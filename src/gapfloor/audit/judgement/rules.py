@@ -8,23 +8,15 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
+from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.reading.index import names_in, plain_names_in
 
-PROVENANCE = {
-    "argument": "explicit-call-site",
-    "literal": "explicit-call-site",
-    "default": "default-argument",
-    "option": "config-option",
-}
+#: The provenance that the origin of a deciding constant means.
+PROVENANCE: dict[str, str] = table("words")["provenance_of_origin"]
 _TEMPERATURE = re.compile(r"temperature|temp|temper|noise_scale|std_scale|stddev_scale", re.IGNORECASE)
 _RULE_FLAG = re.compile(r"determin|greedy|stochastic|explor|sampl", re.IGNORECASE)
-_WORDS = {
-    "sampled": "sampling primitive",
-    "epsilon-greedy": "sampling primitive",
-    "argmax": "argmax primitive",
-    "random": "random action",
-}
+_WORDS: dict[str, str] = table("words")["primitives"]
 
 
 @dataclass(frozen=True, eq=False)
