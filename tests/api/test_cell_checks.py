@@ -5,7 +5,7 @@ import pytest
 
 from gapfloor.api.verify import cell_problems
 from gapfloor.levels import LevelSet, drawn_schedule
-from gapfloor.records.manifest import content_key
+from gapfloor.records.stored_cell import content_key
 
 pytestmark = pytest.mark.fast
 

@@ -16,7 +16,8 @@ from gapfloor.analysis.episodes import read_inputs
 from gapfloor.errors import GapfloorError, StoreError
 from gapfloor.plan.model import builtin_text, paper_plan
 from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, store_of, write_dataset
-from gapfloor.records.store import Store, read_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import read_episodes
 
 pytestmark = pytest.mark.fast
 ENGINE = {"engine": "procgen", "engine_version": "0.10.7"}

@@ -16,14 +16,14 @@ import numpy as np
 from gapfloor.analysis.columns import comparison_table, floor_table, gap_table, score_table
 from gapfloor.analysis.compared import called_rows, comparisons, gap_comparisons, stricter_rows
 from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample, group
-from gapfloor.analysis.inputs import LABELS, inputs_of_cells
+from gapfloor.analysis.inputs import inputs_of_cells
 from gapfloor.analysis.planned_study import PlannedStudy, families_of
 from gapfloor.analysis.return_rows import return_row
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
 from gapfloor.records.episode_sample import ONE_ACTION_SHARE
-from gapfloor.records.store import StoredCell
+from gapfloor.records.stored_cell import LABELS, StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.normalised import between
 from gapfloor.tables.cells import counted, fine_decimals, fixed

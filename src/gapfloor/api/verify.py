@@ -37,7 +37,8 @@ from gapfloor.play.replay import (
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.dataset import store_of
-from gapfloor.records.store import Store, StoredCell, read_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import StoredCell, read_episodes
 from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, write_verification
 from gapfloor.tables.cells import counted
 

@@ -34,7 +34,8 @@ from gapfloor.play.references import (
 from gapfloor.play.workers import CellWorkers
 from gapfloor.policies.backends import BACKENDS, check_backend
 from gapfloor.records.episode_sample import EpisodeSample
-from gapfloor.records.store import Store, StoredCell, labelled_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import StoredCell, episode_table
 from gapfloor.rules import Rule, rule_kind
 
 
@@ -257,7 +258,7 @@ def read_sample(
     """The episodes of those of `cells` (one run's, or the floor's) that are on a level set and under a rule."""
     mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
     stored = [store.cell(cell.file_name) for cell in mine]
-    episodes = labelled_episodes(stored, labels=(), columns=("episode_return", "level_seed"))
+    episodes = episode_table(stored, columns=("episode_return", "level_seed"))
     raw, played, total = [], [], np.zeros(1)
     for cell, each in zip(mine, stored, strict=True):
         record, kind = each.manifest.record, None if cell.run.reference else rule_kind(cell.rule)

@@ -21,8 +21,8 @@ from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
 from gapfloor.policies.references import parse_reference
-from gapfloor.records.manifest import canonical_json, content_key
 from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.stored_cell import canonical_json, content_key
 from gapfloor.rules import Rule, parse_rule, rule_kind
 
 #: Raised whenever the harness would play or count an episode differently.

@@ -13,9 +13,9 @@ from typing import Any
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec
 from gapfloor.policies.backends import BACKENDS
-from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.records.store import DESIGN_PARTS, StoredCell
+from gapfloor.records.store import DESIGN_PARTS
+from gapfloor.records.stored_cell import StoredCell, canonical_json
 
 #: A run is measured once per store, whatever the engine's version: its cells of another one are not comparable.
 _RUN_DESIGN = tuple(part for part in DESIGN_PARTS if part not in ("engine", "engine_version"))

@@ -31,7 +31,8 @@ from gapfloor.policies.formats.spec import RANDOM_WEIGHTS, PolicySpec
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.records.store import Store, StoredCell, read_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import StoredCell, read_episodes
 
 Frames = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]

@@ -27,8 +27,8 @@ from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
 from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.policies.load import checkpoint_path
 from gapfloor.records.atomic import write_text_atomically
-from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.stored_cell import canonical_json
 from gapfloor.representation.recording import Geometry, Recording, encode, record_play, stream
 from gapfloor.representation.similarity import (
     Floats,

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import write_atomically
-from gapfloor.records.schema import read_run_log
+from gapfloor.records.stored_cell import read_run_log
 from gapfloor.statistics.conventions import NAN
 from gapfloor.training.spec import TrainingSpec
 
