@@ -15,8 +15,7 @@ from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import ReferenceActor, policy_actor
-from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.outcome import cell_record
+from gapfloor.play.cell import CellSpec, Design, Run, cell_record
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.replay import play_again, recorded_episodes, spec_of
 from gapfloor.policies.policy import as_policy

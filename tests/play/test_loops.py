@@ -10,8 +10,7 @@ from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.engines.procgen_state import LoopFinder, LoopMark, loops_of
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
-from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.outcome import EpisodeOutcome
+from gapfloor.play.cell import CellSpec, Design, EpisodeOutcome, Run
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.frame_cache import CachedPolicy
 from gapfloor.policies.references import Constant

@@ -11,8 +11,7 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
-from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.outcome import cell_record
+from gapfloor.play.cell import CellSpec, Design, Run, cell_record
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.policy import as_policy
 from gapfloor.policies.references import Constant, Uniform

@@ -27,9 +27,8 @@ from gapfloor.play.cell import Inference, Run
 from gapfloor.play.protocol import InferenceSettings
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
-from gapfloor.policies.fingerprint import backend_of, fingerprint, own_fingerprint
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.policy import LogitsReader
+from gapfloor.policies.policy import LogitsReader, backend_of, fingerprint, own_fingerprint
 from gapfloor.records.run_identity import agent_of_header
 from gapfloor.rules import Rule, softmax
 

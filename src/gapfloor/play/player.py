@@ -26,8 +26,7 @@ from gapfloor.engines.procgen_state import LoopFinder, LoopMark, ProcgenLoops
 from gapfloor.errors import UsageError
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
-from gapfloor.play.cell import CellSpec, episode_stream
-from gapfloor.play.outcome import EpisodeOutcome
+from gapfloor.play.cell import CellSpec, EpisodeOutcome, episode_stream
 from gapfloor.rules import Rule
 
 #: Uniform numbers taken from a stream at a time; most ProcGen episodes need fewer than this.

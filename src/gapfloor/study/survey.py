@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gapfloor.levels import LevelSet
-from gapfloor.play.cell import design_from
-from gapfloor.play.outcome import is_complete
+from gapfloor.play.cell import design_from, is_complete
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.stored_cell import canonical_json
