@@ -43,7 +43,7 @@ from gapfloor.statistics.conventions import (
     sem,
 )
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.families import FamilyTest
+from gapfloor.statistics.families import FamilyCall, FamilyTest
 from gapfloor.statistics.level_crossing import (
     Episodes,
     LevelTable,
@@ -277,3 +277,17 @@ def _estimate(train: LevelTable, test: LevelTable, slope: float) -> tuple[float,
     df = float(satterthwaite(levels, [max(part.df, 1.0) for part in found.levels]))
     estimate = found.estimate if abs(found.estimate) > least else 0.0
     return estimate, (VariancePart(runs, of_runs.df), VariancePart(sum(levels), df))
+
+
+def gap_is_established(gap: FamilyCall) -> bool:
+    """Whether training return exceeds held-out return for new runs on new levels, beyond what the floor shows.
+
+    Both slopes must agree (Berger's intersection-union test): the estimated one, and one, which takes out the whole
+    difference of level sets that do not come from one generator.
+    """
+    return bool(gap.call == "train higher" and gap.p_plain_holm < gap.alpha and gap.test.plain_excess > 0)
+
+
+def may_say_played_levels_differ(gap: FamilyCall) -> bool:
+    """Whether the runs score differently on the training and held-out levels that were played (Holm over games)."""
+    return bool(gap.p_runs_holm < gap.alpha)
