@@ -12,7 +12,13 @@ from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows,
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import FLOOR_RULE
-from gapfloor.analysis.planned_study import PlannedStudy, other_method, resolve_plan
+from gapfloor.analysis.planned_study import (
+    PlannedStudy,
+    floor_rows,
+    normalised_rows,
+    other_method,
+    resolve_plan,
+)
 from gapfloor.analysis.results import (
     AddendumUsed,
     AnalysisResults,
@@ -21,7 +27,6 @@ from gapfloor.analysis.results import (
     Problem,
     SourceSummary,
 )
-from gapfloor.analysis.return_rows import floor_rows, normalised_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
     disagreement_rows,

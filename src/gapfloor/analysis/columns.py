@@ -18,8 +18,7 @@ from gapfloor.analysis.rows import (
     SensitivityRow,
 )
 from gapfloor.tables.cells import fixed
-from gapfloor.tables.registry import Source, read_registry
-from gapfloor.tables.table import BLANK, Column, Table
+from gapfloor.tables.table import BLANK, Column, Source, Table, read_registry
 
 
 def _comparison_call(row: ComparisonRow, use: Any) -> str:

@@ -17,8 +17,7 @@ from gapfloor.analysis.columns import comparison_table, floor_table, gap_table, 
 from gapfloor.analysis.compared import called_rows, comparisons, gap_comparisons, stricter_rows
 from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample, group
 from gapfloor.analysis.inputs import inputs_of_cells
-from gapfloor.analysis.planned_study import PlannedStudy, families_of
-from gapfloor.analysis.return_rows import return_row
+from gapfloor.analysis.planned_study import PlannedStudy, families_of, return_row
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan

@@ -26,8 +26,7 @@ from gapfloor.machine import check_workers
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,8 +22,7 @@ from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.settings import read_text
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 #: What a signature is for (`ssh-keygen -Y sign -n gapfloor`), so that a signature of something else does not count.
 NAMESPACE = "gapfloor"

@@ -25,8 +25,7 @@ from gapfloor.statistics.conventions import ALPHA, NAN, ROUNDING, check_sizes
 from gapfloor.statistics.power import POWER, PlannedComparison, StudyDesign
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 #: Floor episodes where neither a floor nor its size is known, as in the paper.
 USUAL_FLOOR = 384
