@@ -13,7 +13,7 @@ from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 from small_stores import leaked_levels
 
 pytestmark = pytest.mark.fast
@@ -135,7 +135,7 @@ def test_a_floor_without_runs_has_rows_of_its_own():
 
 
 def test_splitting_loses_no_episode():
-    study = group(read_inputs(table()), paper_plan())
+    study = group(read_inputs(table()), Plan.paper())
     for sample in study.runs(Place("coinrun", "easy", "8M"), "sampled", "test").values():
         leaked, rest = split_by_leak(sample, {1000})
         assert leaked.size + rest.size == sample.returns.size

@@ -5,7 +5,7 @@ import pytest
 
 import small_policies
 from gapfloor import evaluate
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet

@@ -38,7 +38,7 @@ from gapfloor.analysis.sensitivity_rows import sensitivity_rows
 from gapfloor.errors import CheckFailedError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan, counted_by_time
-from gapfloor.plan.model import Plan, paper_plan
+from gapfloor.plan.model import Plan
 from gapfloor.tables.cells import counted
 
 _SHOWN = 20
@@ -61,7 +61,7 @@ def analyse(
         CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
     """
     locked = resolve_plan(plan)
-    content = locked.plan if locked is not None else paper_plan()
+    content = locked.plan if locked is not None else Plan.paper()
     inputs = read_inputs(source, cells=cells)
     if locked is not None:
         locked = counted_by_time(locked, inputs.times)

@@ -9,7 +9,7 @@ from pathlib import Path
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.errors import GapfloorError
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 from gapfloor.records.dataset import is_dataset
 
 #: Files that may hold episodes.
@@ -21,7 +21,7 @@ _MOST_FILES = 20_000
 def count_cells(source: Source, *, rules: tuple[str, ...] | None = None) -> int:
     """How many cells (run or reference x rule x level set x draw) a source holds, of these rules or of all."""
     inputs = read_inputs(source)
-    study = group(inputs, paper_plan())
+    study = group(inputs, Plan.paper())
     if rules is None:
         return study.n_cells
     return sum(

@@ -235,11 +235,11 @@ def _cells(groups: Iterable[CellGroup]) -> Iterator[CellSpec]:
 def backend_for(stored: Sequence[StoredCell], asked: str | None) -> str | None:
     """The backend that the user or the store names; None where neither does. One that is not installed is refused.
 
-    A store that was begun in torch stays in torch when ONNX Runtime is installed later; `recorded` is what
-    `recorded_backends` read from it.
+    A store that was begun in torch stays in torch when ONNX Runtime is installed later.
     """
     backend = asked or next(iter(recorded_backends(stored).values()), None)
-    check_backend(backend)
+    if backend is not None:
+        check_backend(backend)
     return backend
 
 
@@ -265,7 +265,7 @@ def refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *
             f"{PROTOCOL_VERSION}): analyse and report read it, but nothing can be added. Use another --store."
         )
     runs = {(cell.policy, cell.run, cell.engine): cell for cell in wanted if not cell.run.reference}
-    for cell in runs.values():
+    for cell in runs.values() if stored else ():
         refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
         refuse_other_arithmetic(stored, cell)
     mine: dict[tuple[Any, ...], CellSpec] = {}

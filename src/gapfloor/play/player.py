@@ -211,7 +211,8 @@ class Player:
         self._lengths, self._disagreements, self._slots, self._indices = np.zeros((4, size), dtype=np.int64)
         self._counts = np.zeros_like(self._space.tallies(np.array([self._engine.noop] * size)))
         self._first = np.ones(size, dtype=bool)
-        self._finder = LoopFinder(size)
+        if self._loops is not None:
+            self._finder = LoopFinder(size)
         for row, job in enumerate(jobs):
             self._assign(row, job)
 

@@ -91,7 +91,7 @@ def load_report_source(
     The results that `analyse` left in a store are used if they belong to these data and this plan; otherwise, and for
     an episode file, the analysis is made here. `options` says about a file what it does not say itself.
     """
-    from gapfloor.analysis import analyse
+    from gapfloor.analysis.apply import analyse
 
     plan = plan if plan is not None else dataset_plan(source)
     path = store_of(Path(source))

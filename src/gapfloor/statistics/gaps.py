@@ -153,7 +153,9 @@ def gap(
         test_sem=sem(tests),
         mean=mean,
         sem=error,
-        ci=mean_interval(gaps, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        ci=mean_interval(gaps, confidence=confidence, n_resamples=n_resamples, rng=rng)
+        if len(runs) > 1
+        else NO_PAIR,
         p_fisher=combine_fisher(p),
         stouffer_z=combine_stouffer(np.sort(z)),
         runs=tuple(runs),
@@ -232,11 +234,11 @@ def excess_gap(
         return ExcessTest(not_tested="no floor")
     if any(levels.size == 0 for _, levels in (*train, *test, train_floor, test_floor)):
         return ExcessTest(not_tested="no level seeds")
+    if len(train) < least_runs:
+        return ExcessTest(not_tested=f"{len(train)} run{'' if len(train) == 1 else 's'}")
     tables = [level_table(train, train_floor), level_table(test, test_floor)]
     if tables[0] is None or tables[1] is None:
         return ExcessTest(not_tested="fewer than two common levels")
-    if len(train) < least_runs:
-        return ExcessTest(not_tested=f"{len(train)} run{'' if len(train) == 1 else 's'}")
     if all(do_not_differ(table.values) for table in tables if table):
         return ExcessTest(not_tested="the returns of a level set do not differ")
     return _tested(tables[0], tables[1])

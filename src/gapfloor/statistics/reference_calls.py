@@ -118,7 +118,9 @@ class ReferenceTest(FloorDifference):
     @staticmethod
     def in_family(tests: Sequence[ReferenceTest]) -> list[ReferenceTest]:
         """The tests by the shape of all runs of the family."""
-        shape = family_shape([test.run_values for test in tests if not test.not_tested])
+        if not (tested := [test.run_values for test in tests if not test.not_tested]):
+            return list(tests)
+        shape = family_shape(tested)
         return [test if test.not_tested else _shaped(test, shape) for test in tests]
 
     def estimate(self, *, alpha: float | None = None) -> Estimate:

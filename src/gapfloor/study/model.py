@@ -236,7 +236,8 @@ def _check_study(study: Study) -> None:
     if doubled:
         raise UsageError(f"The rule {doubled[0]} is in evaluation.rules and in addendum.rules: name it once.")
     check_references(study.references)
-    check_backend(study.evaluation.backend)
+    if study.evaluation.backend is not None:
+        check_backend(study.evaluation.backend)
     if "uniform" not in study.references:
         raise UsageError("The reference uniform is left out: without the floor there are no calls.")
     _check_runs(study)
