@@ -8,8 +8,7 @@ import pytest
 
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec, budget_label
+from gapfloor.training.spec import Hyperparameters, TrainingSpec, budget_label
 
 pytestmark = pytest.mark.fast
 

@@ -32,8 +32,7 @@ from gapfloor.policies.load import PolicySource
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.rules import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.spec import Hyperparameters, TrainingSpec
 
 
 @dataclass(frozen=True)
