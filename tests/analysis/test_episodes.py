@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapfloor.analysis.apply import analyse
-from gapfloor.analysis.seen_data import count_cells
+from gapfloor.api.plan_files import count_cells
 from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast

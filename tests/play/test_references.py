@@ -10,8 +10,7 @@ from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.records.store import Store
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.spec import Hyperparameters, TrainingSpec
 from gapfloor.training.trainer import train
 
 SMALL = {"design": "census", "train": "0:4", "test": "100:103", "workers": 1}

@@ -32,7 +32,7 @@ from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, open_store
 from gapfloor.records.stored_cell import episode_table
 from gapfloor.rules import parse_rules, rule_kind
-from gapfloor.training.history import History, read_history
+from gapfloor.training.log import History, read_history
 
 TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 

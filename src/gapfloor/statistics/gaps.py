@@ -37,12 +37,12 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     ROUNDING,
+    Estimate,
     Pair,
     do_not_differ,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import FamilyCall, FamilyTest
 from gapfloor.statistics.level_crossing import (
     Episodes,

@@ -23,12 +23,12 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     ROUNDING,
+    Estimate,
     Method,
     do_not_differ,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.welch import moments, t_interval, t_statistic, two_sided_p, welch_of_moments
 
 

@@ -27,6 +27,7 @@ from gapfloor.statistics.conventions import (
     NO_PAIR,
     PAPER_MARGIN,
     ROUNDING,
+    Estimate,
     MarginRule,
     Pair,
     Widened,
@@ -34,7 +35,6 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import FamilyTest
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
 from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
