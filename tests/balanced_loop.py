@@ -15,7 +15,7 @@ from gapfloor.errors import StoreError
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import EpisodeOutcome, episode_stream
 from gapfloor.play.player import CellPlay
-from gapfloor.rules import Rule
+from gapfloor.rules.rule import Rule
 
 
 def play_plainly(

@@ -25,7 +25,7 @@ from scipy.stats import permutation_test, spearmanr
 
 import gapfloor
 from gapfloor.engines.registry import engine_from_spec, make_spec
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.policies.load import PolicySource
 from gapfloor.rules.rule import softmax
 from gapfloor.tables.cells import counted

@@ -32,7 +32,7 @@ from gapfloor.engines.contract import plays_of
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.campaign import plan_campaign
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.protocol import Protocol, expand_games

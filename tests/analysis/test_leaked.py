@@ -11,8 +11,8 @@ from gapfloor.analysis.grouping import Place, group
 from gapfloor.analysis.leaked import gap_without, split_by_leak
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
-from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.plan.model import Plan
 from small_stores import leaked_levels
 

@@ -14,7 +14,7 @@ from gapfloor.api.plot import with_files
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
 from gapfloor.records.stored_cell import read_episodes
-from gapfloor.rules import Epsilon, Temperature, softmax
+from gapfloor.rules.rule import Epsilon, Temperature, softmax
 
 SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}
 GRID = (0, 0.25, 1)

@@ -9,7 +9,7 @@ from gapfloor.analysis.apply import analyse
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.cell import episode_stream
 from gapfloor.records.store import Store
 from gapfloor.records.stored_cell import canonical_json

@@ -8,7 +8,7 @@ from gapfloor import evaluate
 from gapfloor.analysis.apply import analyse
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.store import Store
 from gapfloor.training.spec import Hyperparameters, TrainingSpec
 from gapfloor.training.trainer import train

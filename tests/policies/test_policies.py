@@ -7,7 +7,7 @@ import small_policies
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.policies import notes
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.notes import PolicyWarning

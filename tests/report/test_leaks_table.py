@@ -9,7 +9,7 @@ import pytest
 from tests import paper_shaped
 from tests.report.fixture_store import write_store
 
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.write import write_report
 from gapfloor.tables.text_formats import to_csv, to_markdown, to_tabular

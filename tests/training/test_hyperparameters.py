@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.training.spec import Hyperparameters, TrainingSpec, budget_label
 
 pytestmark = pytest.mark.fast

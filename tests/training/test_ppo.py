@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gapfloor.engines.procgen import ProcgenEngine
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.training.agent import make_agent
 from gapfloor.training.ppo import (
     TERMS,

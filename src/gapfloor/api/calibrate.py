@@ -20,8 +20,7 @@ from gapfloor.calibration.classes import (
 )
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_ends, make_spec
-from gapfloor.levels import LevelSet
-from gapfloor.levels.schedule import check_draw
+from gapfloor.levels.schedule import LevelSet, check_draw
 from gapfloor.machine import check_workers
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource

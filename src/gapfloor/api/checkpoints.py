@@ -22,7 +22,7 @@ from gapfloor.api.plot import with_files
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.registry import game_of_file
 from gapfloor.errors import UsageError, refuse_repeats
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
@@ -31,7 +31,7 @@ from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, open_store
 from gapfloor.records.stored_cell import episode_table
-from gapfloor.rules import parse_rules, rule_kind
+from gapfloor.rules.rule import parse_rules, rule_kind
 from gapfloor.training.log import History, read_history
 
 TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)

@@ -12,8 +12,7 @@ from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.references import UNIFORM, recorded_name
 from gapfloor.records.store import open_store
-from gapfloor.rules import parse_rules
-from gapfloor.rules.rule import RULES
+from gapfloor.rules.rule import RULES, parse_rules
 from gapfloor.tables.cells import counted
 
 

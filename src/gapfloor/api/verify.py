@@ -21,7 +21,7 @@ from gapfloor.api.progress import step_teller
 from gapfloor.calibration.classes import load_classes
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError, UsageError, shortened
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec, design_from
 from gapfloor.play.group import CellGroup, finished_record, play_group

@@ -26,8 +26,7 @@ from gapfloor.engines.engine import MIRROR, PROCGEN, EngineSpec, Option, Step
 from gapfloor.engines.picture_files import is_shown, picture_folder
 from gapfloor.engines.procgen_state import without_view
 from gapfloor.errors import UsageError, unknown_name
-from gapfloor.levels import LevelSet
-from gapfloor.levels.schedule import check_draw
+from gapfloor.levels.schedule import LevelSet, check_draw
 from gapfloor.machine import without_chatter
 from gapfloor.settings import shipped
 
@@ -193,7 +192,6 @@ class _GymBatch(_Batch):
 
 
 def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any]:
-    wheel_version()
     return {
         "env_name": spec.game,
         "distribution_mode": spec.mode,

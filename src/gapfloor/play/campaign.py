@@ -36,7 +36,7 @@ from gapfloor.policies.backends import BACKENDS, check_backend
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import DESIGN_PARTS, Store
 from gapfloor.records.stored_cell import StoredCell, canonical_json
-from gapfloor.rules import Rule, rule_kind
+from gapfloor.rules.rule import Rule, rule_kind
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ import numpy.typing as npt
 from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
+from gapfloor.levels.schedule import LevelSet, Schedule, census_schedule, drawn_schedule
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.stored_cell import canonical_json, content_key
-from gapfloor.rules import Rule, parse_rule, rule_kind
+from gapfloor.rules.rule import Rule, parse_rule, rule_kind
 
 #: Raised whenever the harness would play or count an episode differently.
 PROTOCOL_VERSION = 2

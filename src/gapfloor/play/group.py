@@ -30,7 +30,7 @@ from gapfloor.play.protocol import Protocol
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
-from gapfloor.rules import Rule
+from gapfloor.rules.rule import Rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32

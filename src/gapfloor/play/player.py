@@ -24,10 +24,10 @@ import numpy.typing as npt
 from gapfloor.engines.engine import Engine
 from gapfloor.engines.procgen_state import LoopFinder, LoopMark, ProcgenLoops
 from gapfloor.errors import UsageError
-from gapfloor.levels import Schedule
+from gapfloor.levels.schedule import Schedule
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec, EpisodeOutcome, episode_stream
-from gapfloor.rules import Rule
+from gapfloor.rules.rule import Rule
 
 #: Uniform numbers taken from a stream at a time; most ProcGen episodes need fewer than this.
 CHUNK = 1024

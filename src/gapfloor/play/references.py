@@ -26,7 +26,7 @@ from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
 from gapfloor.records.store import Store
 from gapfloor.records.stored_cell import episode_table
-from gapfloor.rules import parse_rule
+from gapfloor.rules.rule import parse_rule
 
 UNIFORM = str(Uniform())
 BEST_CONSTANT = "best-constant"

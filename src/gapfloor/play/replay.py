@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from gapfloor.engines.engine import GYMNASIUM, Engine, EngineSpec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import one_thread
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from

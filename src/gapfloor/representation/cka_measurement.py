@@ -20,8 +20,7 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import game_of_file, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.json_values import jsonable
-from gapfloor.levels import LevelSet, check_disjoint
-from gapfloor.levels.schedule import check_draw
+from gapfloor.levels.schedule import LevelSet, check_disjoint, check_draw
 from gapfloor.machine import one_blas_thread
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
 from gapfloor.policies.load import checkpoint_path

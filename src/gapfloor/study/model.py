@@ -30,7 +30,7 @@ from gapfloor.policies.backends import check_backend
 from gapfloor.policies.formats.spec import FORMATS, meaning_of
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.rules import parse_rule, rule_kind
+from gapfloor.rules.rule import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.spec import Hyperparameters, TrainingSpec
 
@@ -135,7 +135,7 @@ class Study(LevelSettings):
 
     def training_specs(self) -> list[tuple[RunGroup, TrainingSpec]]:
         """Every trained run of the study with its group."""
-        from gapfloor.levels import LevelSet
+        from gapfloor.levels.schedule import LevelSet
 
         return [
             (

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import StoreError, UsageError, unknown_name
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.run_identity import RunIdentity, agent_name
 from gapfloor.training.encoders import encoder_names
 
