@@ -25,8 +25,7 @@ from gapfloor.errors import UsageError
 from gapfloor.input_files import read_input_text
 from gapfloor.settings import from_table, parse_json
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 SCHEMA = "gapfloor-audit-registry/1"
 STATES = ("ok", "moved", "changed", "no clone", "no commit")

@@ -21,8 +21,9 @@ def page(name: str, **values: Any) -> str:
 def _template(name: str) -> Template:
     import jinja2
 
-    options = {"trim_blocks": True, "lstrip_blocks": True, "extensions": ["jinja2.ext.do"]}
-    made = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False, **options)
+    made = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"]
+    )
     made.filters |= {"md": escape_markdown, "code": markdown_code, "yes": yes_or_no}
     return made.from_string(shipped_text(f"audit/data/{name}.j2"))
 

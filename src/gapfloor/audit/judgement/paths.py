@@ -126,7 +126,7 @@ def find_paths(
 ) -> tuple[list[EvaluationPath], list[Judged], list[Mark]]:
     """The evaluation paths of a repository, its training rollouts, and the steps that replay a recording.
 
-    The last are no evaluation of a policy, and no sign that there is none.
+    A replayed recording evaluates no policy, and shows nothing about the absence of an evaluation.
     """
     judged = [item for play in plays if (item := _judge(play, updates)) is not None]
     recorded = [step_mark(item.play) for item in judged if item.finding.rule == "recorded"]
