@@ -81,6 +81,7 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     rules = {item.rule for item in chosen}
     primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, v.Action))
     doubts = frozenset(doubt for item in chosen for doubt in item.item.doubts)
+    doubts |= {doubt for item in judged for guard in item.item.guards for doubt in guard.doubts}
     if is_narrowed:
         doubts |= {"something else that a network computes may reach the same place"}
     near = {id(one.frame.function) for one in primitives}
