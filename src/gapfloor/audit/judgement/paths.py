@@ -225,7 +225,7 @@ class PathFinder:
             is_reached=play.is_reached,
             score=role.score,
             reports=role.reports,
-            chooses_levels=item.chooses_unlike(rollouts),
+            chooses_levels=item.chooses_unlike(rollouts) or play.site.is_text,
         )
 
     def _heldout(
