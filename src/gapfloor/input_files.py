@@ -13,8 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from gapfloor.disk_errors import describe_disk_error, shortened
-from gapfloor.errors import GapfloorError, PolicyError, UsageError
+from gapfloor.errors import GapfloorError, PolicyError, UsageError, describe_disk_error, shortened
 
 #: The largest policy file that is read. Policies of RL are far smaller; a sparse file of terabytes is not a policy.
 MOST_FILE_BYTES = 4 << 30

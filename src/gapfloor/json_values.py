@@ -19,8 +19,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import nearest_names
+from gapfloor.errors import nearest_names, shortened
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from gapfloor.process_identity import is_running, this_place
+from gapfloor.machine import is_running, this_place
 
 MEMORY = Path("/dev/shm")
 

@@ -1,13 +1,18 @@
-"""What this machine offers: the cores that may be used, torch and BLAS held to one thread, and safe child processes."""
+"""This machine and this process: cores, threads, safe child processes, who wrote a file, and silence for a library."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import multiprocessing
 import os
+import socket
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from gapfloor.errors import UsageError
 
@@ -119,3 +124,72 @@ def safe_path() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@functools.cache
+def this_place() -> str:
+    """A short name for this boot of this host and this container's process numbers.
+
+    A process number means something only there: elsewhere the same number belongs to another process, or to none.
+    """
+    parts = [socket.gethostname()]
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    # Two containers on one host start at different moments.
+    parts += filter(None, [start_time(1)])
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def start_time(process: int) -> str:
+    """When a process of this place began, in ticks of the kernel: a number that is used again begins later."""
+    try:
+        # The fields after the name, which may contain anything.
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def is_running(place: str, process: int, *, started: str = "") -> bool | None:
+    """Whether a process runs; None for a process of another place, which cannot be seen from here.
+
+    `started` is what `start_time` said about it; a process that began at another time is another one.
+    """
+    if place != this_place():
+        return None
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return started in ("", start_time(process))
+
+
+#: Standard output and standard error belong to the process: two threads that replace one at once would leave the wrong
+#: one behind, and a stream that is silent for all would swallow what the other threads write.
+_REPLACING = threading.RLock()
+
+
+class _SilentFor:
+    """A stream of everyone but one thread."""
+
+    def __init__(self, stream: Any, thread: int) -> None:
+        self._stream, self._thread = stream, thread
+
+    def write(self, text: str) -> int:
+        return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def without_chatter(stream: str = "stdout") -> Iterator[None]:
+    """Drop what this thread prints to a stream of `sys`, e.g. what BabyAI says while it makes a level."""
+    with _REPLACING:
+        kept = getattr(sys, stream)
+        setattr(sys, stream, _SilentFor(kept, threading.get_ident()))
+        try:
+            yield
+        finally:
+            setattr(sys, stream, kept)

@@ -1,4 +1,4 @@
-"""TOML tables read into frozen dataclasses: one reader for every file a user writes.
+"""Documents in TOML and JSON: tables read into frozen dataclasses, and the files that ship with the package.
 
 A key that no field has is refused with the nearest names, a value of the wrong type with what was expected,
 and both say where in the file they stand (`plan.toml: [floor] alpha`).
@@ -10,11 +10,12 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.errors import GapfloorError, UsageError, shortened
 from gapfloor.input_files import read_input_text
 from gapfloor.json_values import TABLE, NotThisTypeError, read_value, without_repetition, written
 
@@ -85,3 +86,16 @@ def from_table(kind: type[T], table: Mapping[str, Any], *, source: str) -> T:
 def to_table(value: Any) -> Any:
     """The opposite of `from_table`: nested dictionaries and lists, without values that are None."""
     return written(value, TABLE)
+
+
+def shipped_text(path: str) -> str:
+    """The text of a file of the package."""
+    return resources.files("gapfloor").joinpath(path).read_text(encoding="utf-8")
+
+
+@cache
+def shipped(path: str) -> dict[str, Any]:
+    """The document in a JSON or TOML file of the package."""
+    text = shipped_text(path)
+    document: dict[str, Any] = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
+    return document

@@ -118,4 +118,4 @@ def test_a_fault_of_ours_in_a_worker_stays_a_fault_of_ours():
         LevelSet.parse(None)
     error = sent(caught.value)
     assert not isinstance(error, GapfloorError)
-    assert "level_set.py" in full_traceback(error)
+    assert "schedule.py" in full_traceback(error)

@@ -15,8 +15,7 @@ from gapfloor.engines.gymnasium import description
 from gapfloor.engines.registry import check_seed, engine_from_spec, make_spec
 from gapfloor.errors import LevelWarning, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.machine import one_blas_thread
-from gapfloor.quiet import without_chatter
+from gapfloor.machine import one_blas_thread, without_chatter
 
 GAME = "gymnasium_envs:Elsewhere"
 

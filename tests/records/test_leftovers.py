@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gapfloor.leftovers import MEMORY, own_name, remove_leftovers
-from gapfloor.process_identity import this_place
+from gapfloor.machine import this_place
 
 pytestmark = pytest.mark.skipif(not MEMORY.is_dir(), reason="there is no memory folder here")
 

@@ -9,7 +9,7 @@ import pytest
 
 import small_stores
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.process_identity import this_place
+from gapfloor.machine import this_place
 from gapfloor.records import atomic
 from gapfloor.records.manifest import content_key
 from gapfloor.records.schema import CELLS, EPISODES

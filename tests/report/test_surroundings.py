@@ -16,7 +16,7 @@ import gapfloor
 import small_stores
 from gapfloor.analysis.results import to_csv
 from gapfloor.escape import escape_csv
-from gapfloor.process_identity import this_place
+from gapfloor.machine import this_place
 from gapfloor.records.atomic import PARTIAL
 from source_tree import SOURCE
 

@@ -9,9 +9,8 @@ pytestmark = pytest.mark.fast
 
 #: Single modules below the package that any folder may use.
 SHARED = {
-    "disk_errors", "errors", "escape", "input_files", "json_values", "lazy", "leftovers",
-    "machine", "npy_bytes", "old_names", "process_identity", "quiet", "safetensors_bytes", "settings", "shipped",
-    "users_code", "__version__",
+    "errors", "escape", "input_files", "json_values", "lazy", "leftovers", "machine", "npy_bytes", "old_names",
+    "safetensors_bytes", "settings", "users_code", "__version__",
 }  # fmt: skip
 #: Folders that any folder may use; they use shared modules only.
 BELOW_ALL = {"tables"}

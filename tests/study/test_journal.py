@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from gapfloor.process_identity import start_time, this_place
+from gapfloor.machine import start_time, this_place
 from gapfloor.study import journal
 from gapfloor.study.journal import COLD, TaskJournal, WorkNote
 

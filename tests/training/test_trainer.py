@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_run import small_spec, train_small
 
 from gapfloor.errors import CheckFailedError, StoreError, UsageError
+from gapfloor.machine import this_place
 from gapfloor.policies.load import PolicySource
-from gapfloor.process_identity import this_place
 from gapfloor.records.atomic import PARTIAL
 from gapfloor.records.run_identity import read_run_identity
 from gapfloor.training import trainer

@@ -20,7 +20,7 @@ from gapfloor.analysis.known_floors import find_known_floor
 from gapfloor.analysis.planned_study import BOTH
 from gapfloor.analysis.results import Problem
 from gapfloor.errors import UsageError, nearest_names
-from gapfloor.levels.level_set import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import PairTest, Plan, split_difference
 

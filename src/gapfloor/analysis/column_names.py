@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.errors import UsageError, nearest_names, unknown_name
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 _NAMES = shipped("data/table_names.toml")
 #: Columns that a table of episodes can have, and those of a table of means, with other names for them.

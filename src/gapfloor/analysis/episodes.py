@@ -42,8 +42,7 @@ from gapfloor.analysis.inputs import (
 from gapfloor.analysis.known_floors import is_stated_floor
 from gapfloor.analysis.summaries import Summaries, Summary, over_runs, read_summaries
 from gapfloor.analysis.table_files import read_table
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import UsageError
+from gapfloor.errors import UsageError, shortened
 from gapfloor.records.cell_times import times_of_cells
 from gapfloor.records.dataset import is_dataset, store_of
 from gapfloor.records.store import Store

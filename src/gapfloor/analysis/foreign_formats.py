@@ -19,12 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from gapfloor.analysis.column_names import LABEL_NAMES, TableOptions
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import UsageError
+from gapfloor.errors import UsageError, shortened
 from gapfloor.input_files import read_input_text
 from gapfloor.npy_bytes import DAMAGED_ZIP, read_npz
-from gapfloor.settings import parse_json
-from gapfloor.shipped import shipped
+from gapfloor.settings import parse_json, shipped
 from gapfloor.statistics.conventions import Floats
 
 #: More than the arrays or documents of a table of results can take.

@@ -17,8 +17,7 @@ from typing import Any
 
 from gapfloor.analysis.rows import ReturnRow
 from gapfloor.errors import UsageError, nearest_names
-from gapfloor.settings import from_table, to_table
-from gapfloor.shipped import shipped
+from gapfloor.settings import from_table, shipped, to_table
 from gapfloor.statistics.conventions import LARGEST
 from gapfloor.tables.cells import counted, formatted
 from gapfloor.tables.readable import ReadableResult

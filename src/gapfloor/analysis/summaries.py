@@ -18,8 +18,7 @@ import pyarrow as pa
 from gapfloor.analysis.column_names import SUMMARY_ALIASES, TableOptions, folded_name, meaning, success_column
 from gapfloor.analysis.foreign_formats import MOST_MEANS, RawTable, run_labels
 from gapfloor.analysis.known_floors import find_known_floor, parse_cell, parse_number
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import UsageError
+from gapfloor.errors import UsageError, shortened
 from gapfloor.statistics.conventions import NAN, check_sizes
 
 _LABELS = ("game", "agent", "seed", "rule", "level_set", "step")

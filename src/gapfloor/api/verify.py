@@ -20,8 +20,7 @@ import gapfloor
 from gapfloor.api.progress import step_teller
 from gapfloor.calibration.classes import load_classes
 from gapfloor.calibration.probe import ProbeSettings
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.errors import GapfloorError, UsageError, shortened
 from gapfloor.levels import LevelSet
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec, design_from

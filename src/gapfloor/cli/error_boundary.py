@@ -26,8 +26,7 @@ from typing import Any
 import click
 
 from gapfloor.cli.say import say
-from gapfloor.disk_errors import describe_disk_error
-from gapfloor.errors import GapfloorError, LevelWarning
+from gapfloor.errors import GapfloorError, LevelWarning, describe_disk_error
 from gapfloor.policies.notes import PolicyWarning
 from gapfloor.users_code import is_in_users_code, users_frame
 

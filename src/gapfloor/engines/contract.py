@@ -24,7 +24,7 @@ from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.machine import may_start_processes
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 from gapfloor.tables.readable import ReportResult
 
 #: Seeds of both of the usual level sets, and the last one there is; the first ones are always tried.

@@ -11,7 +11,7 @@ from gapfloor.engines.contract import check_contract
 from gapfloor.engines.engine import ENGINES, ENVPOOL, GYMNASIUM, PROCGEN, EngineFacts, package_version
 from gapfloor.errors import MissingExtraError
 from gapfloor.machine import available_cores
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions, ActionSpace, Masks
 from gapfloor.errors import MissingExtraError, UsageError
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 #: A batch of observations: one array, or a dict of arrays, with one row per slot.
 Observations = Any

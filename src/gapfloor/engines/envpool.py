@@ -27,7 +27,7 @@ from gapfloor.engines.engine import ENVPOOL, EngineSpec, Option
 from gapfloor.engines.gymnasium import engine
 from gapfloor.engines.gymnasium.description import score_name
 from gapfloor.errors import MissingExtraError, UnknownEnvironmentError, UsageError, unknown_name
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 _KNOWN = shipped("data/engines.toml")["envpool"]
 

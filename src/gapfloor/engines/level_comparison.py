@@ -25,7 +25,7 @@ from gapfloor.engines.registry import check_ends, engine_from_spec, written_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.overlap import LevelOverlap, LevelPair, equal_groups, equal_pairs
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 #: Steps of the sequences that are played where levels start alike, and of the longer play.
 STEPS, LONG_STEPS = 64, 256

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gapfloor.leftovers import MEMORY, temporary_folder
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 #: The folders of each game's backgrounds.
 BACKGROUND_FOLDERS: dict[str, set[str]] = {

@@ -28,8 +28,8 @@ from gapfloor.engines.procgen_state import without_view
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
 from gapfloor.levels.schedule import check_draw
-from gapfloor.quiet import without_chatter
-from gapfloor.shipped import shipped
+from gapfloor.machine import without_chatter
+from gapfloor.settings import shipped
 
 _FACTS = shipped("data/procgen.toml")
 GAMES: tuple[str, ...] = tuple(_FACTS["games"])

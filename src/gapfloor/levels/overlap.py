@@ -15,7 +15,7 @@ from typing import Any
 
 from gapfloor.errors import UsageError
 from gapfloor.json_values import DAMAGED, from_exact, to_exact
-from gapfloor.levels.level_set import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table

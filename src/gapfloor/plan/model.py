@@ -18,8 +18,7 @@ from typing import Literal
 from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import UsageError
 from gapfloor.lazy import LazyMethod
-from gapfloor.settings import from_table, parse_toml, read_text, to_table
-from gapfloor.shipped import shipped_text
+from gapfloor.settings import from_table, parse_toml, read_text, shipped_text, to_table
 
 #: The paper's tests, or the ones that hold their level at few runs (docs/methods.md).
 Method = Literal["paper", "recommended"]

@@ -13,8 +13,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import PolicyError
+from gapfloor.errors import PolicyError, shortened
 from gapfloor.input_files import check_input_file
 from gapfloor.policies.acting import ActingPolicy, acting_policy
 from gapfloor.policies.formats.spec import (

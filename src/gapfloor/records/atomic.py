@@ -13,9 +13,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gapfloor.disk_errors import explain_disk_errors
-from gapfloor.errors import UsageError
-from gapfloor.process_identity import is_running, this_place
+from gapfloor.errors import UsageError, explain_disk_errors
+from gapfloor.machine import is_running, this_place
 
 #: Prefix of files under way; then the writer's place and process, a random part and the name of the file.
 PARTIAL = ".partial-"

@@ -13,7 +13,7 @@ import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gapfloor.disk_errors import explain_disk_errors
+from gapfloor.errors import explain_disk_errors
 from gapfloor.json_values import DAMAGED
 
 

@@ -21,8 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gapfloor.disk_errors import explain_disk_errors, shortened
-from gapfloor.errors import StoreError
+from gapfloor.errors import StoreError, explain_disk_errors, shortened
 from gapfloor.json_values import DAMAGED
 from gapfloor.lazy import LazyMethod
 from gapfloor.leftovers import temporary_folder

@@ -20,7 +20,7 @@ from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
 from gapfloor.report.text_templates import said, template
 from gapfloor.report.verdict import Verdict, build_verdicts
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 SCHEMA = "gapfloor-card/3"
 

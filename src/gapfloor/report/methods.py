@@ -11,7 +11,7 @@ from gapfloor.escape import clean_text, escape_markdown, escape_tex
 from gapfloor.plan.lock import NO_KEY
 from gapfloor.report.source import ReportSource
 from gapfloor.report.text_templates import said
-from gapfloor.shipped import shipped_text
+from gapfloor.settings import shipped_text
 
 _WORK = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
 #: Key of a work -> its BibTeX entry, ready to print.

@@ -28,7 +28,7 @@ from gapfloor.report.findings import (
     Findings,
     GameFindings,
 )
-from gapfloor.shipped import shipped, shipped_text
+from gapfloor.settings import shipped, shipped_text
 from gapfloor.tables.cells import Cell, formatted, is_number
 
 #: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'

@@ -24,7 +24,7 @@ from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
 from gapfloor.report.text_templates import environment
 from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline
-from gapfloor.shipped import shipped_text
+from gapfloor.settings import shipped_text
 from gapfloor.tables.html import html_head, html_rows
 
 #: What the page counts as exploratory -> the rows of the results.

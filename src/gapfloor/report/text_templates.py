@@ -11,7 +11,7 @@ import jinja2
 
 from gapfloor.escape import escape_markdown, escape_tex
 from gapfloor.report.findings import agent_name, at_budget
-from gapfloor.shipped import shipped_text
+from gapfloor.settings import shipped_text
 from gapfloor.statistics.normalised import published_scale
 from gapfloor.tables.cells import (
     count_word,

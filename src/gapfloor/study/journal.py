@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.json_values import DAMAGED, from_exact
-from gapfloor.process_identity import is_running, start_time, this_place
+from gapfloor.machine import is_running, start_time, this_place
 from gapfloor.records.atomic import write_text_atomically
 
 #: Seconds without a sign of life after which a process of another machine no longer counts as running.

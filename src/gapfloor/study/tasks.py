@@ -24,7 +24,7 @@ from gapfloor.play.references import BEST_CONSTANT, recorded_name, relative_to_f
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rules, rule_kind
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey, WantedCell, report_digest
 from gapfloor.training.spec import TrainingSpec

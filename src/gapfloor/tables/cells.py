@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gapfloor.escape import escape_tex
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 Raw = float | int | str | None
 

@@ -9,7 +9,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 from gapfloor.tables.cells import Cell, empty_cell, formatted
 from gapfloor.tables.table import Column, Table
 

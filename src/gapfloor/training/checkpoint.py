@@ -24,8 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor import safetensors_bytes
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import PolicyError, UsageError, shortened
 from gapfloor.input_files import read_policy_file
 from gapfloor.levels import LevelSet
 from gapfloor.records.atomic import write_bytes_atomically

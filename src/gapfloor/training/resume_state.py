@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 
-from gapfloor.disk_errors import shortened
 from gapfloor.engines.engine import Engine
-from gapfloor.errors import StoreError
+from gapfloor.errors import StoreError, shortened
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent
 from gapfloor.training.checkpoint import hash_contents, hash_header, write_sealed

@@ -20,9 +20,8 @@ import numpy as np
 import torch
 
 from gapfloor import __version__
-from gapfloor.disk_errors import explain_disk_errors
 from gapfloor.engines.procgen import ProcgenEngine, wheel_version
-from gapfloor.errors import StoreError, UsageError
+from gapfloor.errors import StoreError, UsageError, explain_disk_errors
 from gapfloor.records.atomic import remove_leftovers
 from gapfloor.tables.readable import ReadableResult
 from gapfloor.training.agent import make_agent

@@ -22,7 +22,7 @@ from gapfloor.engines.engine import GYMNASIUM, EngineSpec
 from gapfloor.engines.gymnasium.factory import arguments_of, begin_level, is_factory, make_env
 from gapfloor.engines.gymnasium.spaces import ActionForm, Layout, action_form, layout_of, mask_source
 from gapfloor.errors import UsageError
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 #: The score that is 1 at the first step that reports success.
 SUCCESS = "success"

@@ -21,8 +21,8 @@ from gapfloor.errors import (
     UsageError,
     unknown_name,
 )
-from gapfloor.quiet import without_chatter
-from gapfloor.shipped import shipped
+from gapfloor.machine import without_chatter
+from gapfloor.settings import shipped
 from gapfloor.users_code import named_callable, parameters_of
 
 _KNOWN = shipped("data/engines.toml")["gymnasium"]

@@ -18,6 +18,7 @@ import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, several
 from gapfloor.errors import PolicyError
+from gapfloor.machine import without_chatter
 from gapfloor.policies.acting import copy_of_network
 from gapfloor.policies.backends import computes_graphs, missing_library, require_torch
 from gapfloor.policies.formats.content_hash import hash_arrays, sources_in
@@ -28,7 +29,6 @@ from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
-from gapfloor.quiet import without_chatter
 from gapfloor.users_code import named_callable, parameters_of
 
 #: Arguments with which a policy is made faster: no optimizer, with which torch imports its compiler (two seconds that

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from gapfloor.disk_errors import shortened
-from gapfloor.errors import PolicyError, UsageError, unknown_name
+from gapfloor.errors import PolicyError, UsageError, shortened, unknown_name
 from gapfloor.input_files import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, open_archive
 

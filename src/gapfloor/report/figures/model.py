@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from gapfloor.escape import clean_text
 from gapfloor.report.findings import MERGED
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 from gapfloor.tables.cells import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero", "link"]

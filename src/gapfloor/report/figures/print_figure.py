@@ -24,7 +24,7 @@ from gapfloor.report.figures.model import (
     PanelSpec,
     PointMark,
 )
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
 #: Colour, width and dash of each kind of guide.

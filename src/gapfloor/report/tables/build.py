@@ -13,7 +13,7 @@ from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS, Use, columns_named
 from gapfloor.report.tables.rows import records_of_main_budget, rows_of
 from gapfloor.report.text_templates import template
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 from gapfloor.tables.cells import Cell, is_number, text_cell
 from gapfloor.tables.table import BLANK, Column, ColumnGroup, Missing, RuleLine, Table
 

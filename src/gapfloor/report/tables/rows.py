@@ -24,7 +24,7 @@ from gapfloor.report.findings import (
     steps_text,
 )
 from gapfloor.report.source import ReportSource
-from gapfloor.shipped import shipped
+from gapfloor.settings import shipped
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import published_scale
