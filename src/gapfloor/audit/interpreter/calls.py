@@ -76,12 +76,14 @@ def bind(
         *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
         *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
     ]
-    is_configurable = _is_configurable(function)
+    # What is spread by `**` at a call that acts is most likely such a flag; settings of a whole object seldom are.
+    is_hidden = any(not key for key, _ in given) and function.name != "__init__"
+    is_hidden = is_hidden or _is_configurable(function)
     for name, default in defaults:
         if name not in frame.bindings and default is not None:
             # Behind an argument list that cannot be read, a default may be overridden; flags seldom are.
             is_flag = isinstance(default, ast.Constant) and isinstance(default.value, bool)
-            is_unread = is_configurable or (is_starred and not is_flag)
+            is_unread = is_hidden or (is_starred and not is_flag)
             kept = v.Binding(default, home, is_default=True, is_unsure=is_starred)
             frame.bindings[name] = v.Binding(None, None) if is_unread else kept
     if arguments.kwarg is not None and (call is not None or extra):

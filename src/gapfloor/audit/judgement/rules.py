@@ -121,8 +121,10 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     refused = [item for item in judged if not item.is_live and item.rule is None]
     rivals = rivals or [item for item in refused if not _is_nothing(item.item)]
     provenance, lines, more = _provenance(rivals)
-    if rule == "epsilon-greedy":
-        provenance = "unresolved"  # a library draws; where its epsilon comes from was not followed
+    if rule == "epsilon-greedy" or any(doubt.endswith(v.MAY_BE_GIVEN) for doubt in base.doubts):
+        provenance = (
+            "unresolved"  # where a library's epsilon, or a flag behind `**settings`, comes from is not known
+        )
     if provenance == "config-option" and all(item.rule is None for item in rivals):
         # A setting that chooses between agents says nothing about their rule.
         provenance, lines = "unflagged", ()
