@@ -25,7 +25,7 @@ from pathlib import Path
 import page_tables
 from contest import Contest, Timed
 from gapfloor.machine import available_cores
-from gapfloor.policies.fingerprint import instruction_set
+from gapfloor.policies.policy import instruction_set
 
 ROWS = Path(__file__).parent / "rows"
 PACKAGES = ("onnxruntime", "torch", "stable-baselines3", "envpool", "procgen-mirror", "gymnasium", "numpy")

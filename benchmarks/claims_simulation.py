@@ -19,12 +19,11 @@ import numpy as np
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import Method, Pair
 from gapfloor.statistics.families import FamilyCall, call_family, holm
-from gapfloor.statistics.gaps import excess_gap, gap
+from gapfloor.statistics.gaps import excess_gap, gap, gap_is_established
 from gapfloor.statistics.level_crossing import Episodes, crossed_mean, level_table
 from gapfloor.statistics.power import PlannedComparison
 from gapfloor.statistics.reference_calls import compare_to_floor, compare_to_reference
 from gapfloor.statistics.run_shape import difference_doubt, family_shape
-from gapfloor.statistics.sentences import gap_is_established
 
 Array = np.ndarray
 Random = np.random.Generator

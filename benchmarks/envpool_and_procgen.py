@@ -19,8 +19,9 @@ import numpy as np
 
 from gapfloor.engines import envpool
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES, ProcgenEngine
-from gapfloor.levels import LevelSet
-from gapfloor.records.store import Store, read_episodes
+from gapfloor.levels.schedule import LevelSet
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import read_episodes
 
 SLOTS = 8
 LEVELS = LevelSet(1000, 1100)

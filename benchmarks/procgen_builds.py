@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from gapfloor.engines.procgen import GAMES, N_ACTIONS, ProcgenEngine, wheel_version
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 SLOTS, STEPS = 8, 400
 

@@ -1,7 +1,7 @@
 """The pages that explain columns and fields, made from their definitions in the source.
 
-A column of a store is explained in `gapfloor.records.schema`, a column of a table in `data/columns.toml`, and a field
-of a result by the sentence below it.
+A column of a store is explained in `gapfloor.records.stored_cell`, a column of a table in `data/columns.toml`, and a
+field of a result by the sentence below it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from column_page import column_page
 from field_docs import field_docs
 from gapfloor.analysis.columns import REGISTRIES
-from gapfloor.records.schema import CELL_COLUMNS, EPISODE_COLUMNS, LABELS
+from gapfloor.records.stored_cell import CELL_COLUMNS, EPISODE_COLUMNS, LABELS
 from gapfloor.report.tables.columns import REPORT_REGISTRIES
 from result_sections import SECTIONS
 

@@ -15,8 +15,7 @@ from gapfloor.analysis.known_floors import (
     shipped_registry,
 )
 from gapfloor.tables.cells import formatted
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
 from registry_csv import registry_csv

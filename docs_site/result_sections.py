@@ -45,7 +45,10 @@ SECTIONS = (
         "gapfloor.analysis.rows",
     ),
     Section(
-        "every row: an estimate", "A number with its error and its interval.", "gapfloor.statistics.estimate"
+        "every row: an estimate",
+        "A number with its error and its interval.",
+        "gapfloor.statistics.conventions",
+        ("Estimate",),
     ),
     Section(
         "floor and evaluate",

@@ -13,10 +13,9 @@ import numpy as np
 from gapfloor.engines.engine import Engine
 from gapfloor.errors import StoreError
 from gapfloor.play.actor import Actor, Turn
-from gapfloor.play.cell import episode_stream
-from gapfloor.play.outcome import EpisodeOutcome
+from gapfloor.play.cell import EpisodeOutcome, episode_stream
 from gapfloor.play.player import CellPlay
-from gapfloor.rules import Rule
+from gapfloor.rules.rule import Rule
 
 
 def play_plainly(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap, LevelPair
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.store import Store
 
 LABELS = {

@@ -25,13 +25,12 @@ from scipy.stats import permutation_test, spearmanr
 
 import gapfloor
 from gapfloor.engines.registry import engine_from_spec, make_spec
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.policies.load import PolicySource
 from gapfloor.rules.rule import softmax
 from gapfloor.tables.cells import counted
 from gapfloor.training.checkpoint import read_header
-from gapfloor.training.history import read_history
-from gapfloor.training.log import RECENT_EPISODES, read_in_loop
+from gapfloor.training.log import RECENT_EPISODES, read_history, read_in_loop
 
 SLOTS, STEPS = 16, 256
 HEADER = (

@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 import gapfloor
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.spec import Hyperparameters, TrainingSpec
 from gapfloor.training.trainer import Tick, train
 
 AGENT = Path(__file__).parents[1] / "agents" / "starpilot-easy-impala-100k-s1"

@@ -32,15 +32,15 @@ from gapfloor.engines.contract import plays_of
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.campaign import plan_campaign
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.protocol import Protocol, expand_games
 from gapfloor.play.references import BEST_CONSTANT
 from gapfloor.play.workers import CellWorkers
 from gapfloor.records.atomic import write_text_atomically
-from gapfloor.records.manifest import canonical_json
-from gapfloor.records.store import Store, StoredCell, read_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import StoredCell, canonical_json, read_episodes
 from registry_cost import RegistryCost
 from registry_csv import registry_csv, scores_of
 from registry_file import FloorGroup, read_registry_file

@@ -21,7 +21,7 @@ from gapfloor.calibration.classes import CalibrationSettings, shipped_classes
 from gapfloor.calibration.cloning import Cloner
 from gapfloor.engines.engine import Engine
 from gapfloor.engines.registry import engine_from_spec, make_spec
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.policies.load import PolicySource
 from gapfloor.rules.rule import softmax
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError, unknown_name
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.protocol import Protocol, make_protocol
 from gapfloor.play.references import BEST_CONSTANT, UNIFORM, check_references
 from gapfloor.settings import from_table, read_toml

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import load_plan

@@ -23,7 +23,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv, VecTransposeImage
 
 from gapfloor.engines.procgen import ProcgenEngine
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 SLOTS = 16
 

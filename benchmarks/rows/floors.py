@@ -11,7 +11,7 @@ import numpy as np
 from contest import LEVELS, Contest, Timed, gapfloor, peers, timed
 from gapfloor.engines.procgen import PAPER_GAMES, ProcgenEngine, make_spec
 from gapfloor.engines.registry import unseen_engine
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import REFERENCE_SLOTS

@@ -14,7 +14,7 @@ def paper():
 
 @pytest.fixture(scope="session")
 def paper_results(paper):
-    from gapfloor.analysis import analyse
-    from gapfloor.plan.model import paper_plan
+    from gapfloor.analysis.apply import analyse
+    from gapfloor.plan.model import Plan
 
-    return analyse(paper.episodes, paper_plan(), cells=paper.cells)
+    return analyse(paper.episodes, Plan.paper(), cells=paper.cells)

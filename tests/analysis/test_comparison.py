@@ -7,7 +7,7 @@ from gapfloor.analysis.comparison import analyse_comparison, join_agents, select
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.errors import UsageError
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 
 pytestmark = pytest.mark.fast
 
@@ -25,12 +25,12 @@ def study(*, levels_of_b=range(6)):
         for level_set in ("train", "test")
         for index, level in enumerate(levels_of_b if agent == "b" else range(6))
     ]  # fmt: skip
-    return group(read_inputs(pa.Table.from_pylist(rows)), paper_plan())
+    return group(read_inputs(pa.Table.from_pylist(rows)), Plan.paper())
 
 
 def compared(episodes):
     first, second = (select_agent(episodes, agent, source="the table") for agent in ("a", "b"))
-    return analyse_comparison(join_agents(first, second), plan=paper_plan())
+    return analyse_comparison(join_agents(first, second), plan=Plan.paper())
 
 
 def test_a_constant_difference_is_found_on_both_level_sets_and_cancels_in_the_gap():

@@ -7,7 +7,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from gapfloor.analysis import analyse, count_cells
+from gapfloor.analysis.apply import analyse
+from gapfloor.api.plan_files import count_cells
 from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast

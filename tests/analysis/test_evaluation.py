@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.evaluation import reference_rows, summarise_evaluation
 from gapfloor.analysis.known_floors import shipped_procgen_floor
 from gapfloor.statistics.conventions import THESE_RUNS

@@ -11,9 +11,9 @@ from gapfloor.analysis.grouping import Place, group
 from gapfloor.analysis.leaked import gap_without, split_by_leak
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
-from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage
-from gapfloor.plan.model import paper_plan
+from gapfloor.levels.schedule import LevelSet
+from gapfloor.plan.model import Plan
 from small_stores import leaked_levels
 
 pytestmark = pytest.mark.fast
@@ -135,7 +135,7 @@ def test_a_floor_without_runs_has_rows_of_its_own():
 
 
 def test_splitting_loses_no_episode():
-    study = group(read_inputs(table()), paper_plan())
+    study = group(read_inputs(table()), Plan.paper())
     for sample in study.runs(Place("coinrun", "easy", "8M"), "sampled", "test").values():
         leaked, rest = split_by_leak(sample, {1000})
         assert leaked.size + rest.size == sample.returns.size

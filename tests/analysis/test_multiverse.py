@@ -7,8 +7,8 @@ import csv
 import pytest
 
 from command_line import run
-from gapfloor.analysis import analyse
-from gapfloor.plan.model import paper_plan
+from gapfloor.analysis.apply import analyse
+from gapfloor.plan.model import Plan
 from known_truth import game_rows, table
 
 ONE_LOW_RUN = (0.0, 0.1, -0.1, 0.05, -0.05, -6.0)
@@ -29,7 +29,7 @@ def flips(row):
 
 @pytest.mark.fast
 def test_the_one_run_that_decides_a_call_is_named():
-    results = analyse(one_run_decides(), paper_plan())
+    results = analyse(one_run_decides(), Plan.paper())
     (row,) = [row for row in results.sensitivity if row.quantity == "test"]
     assert row.call == "not distinguishable"
     assert {choice: call for choice, call in flips(row).items() if "seed" in choice} == {
@@ -42,10 +42,10 @@ def test_the_one_run_that_decides_a_call_is_named():
 
 @pytest.mark.fast
 def test_a_choice_that_leaves_too_few_runs_does_not_count():
-    rows = analyse(table(game_rows(n_runs=3)), paper_plan()).sensitivity
+    rows = analyse(table(game_rows(n_runs=3)), Plan.paper()).sensitivity
     # One draw and three runs: neither can be left out. The other method and new levels remain.
     assert {row.n_choices for row in rows} == {2}
-    rows = analyse(table(game_rows(n_runs=2)), paper_plan()).sensitivity
+    rows = analyse(table(game_rows(n_runs=2)), Plan.paper()).sensitivity
     assert {choice for row in rows for choice in flips(row)} <= {"new levels"}
 
 
@@ -83,7 +83,7 @@ def test_leaving_a_run_or_a_draw_out_is_analysing_without_it(paper):
         for name in ("agent", "seed", "draw")
     }
     is_game = paper.episodes["game"].to_numpy(zero_copy_only=False) == "dodgeball"
-    for plan in (paper_plan(), None):
+    for plan in (Plan.paper(), None):
         rows = analyse(paper.episodes.filter(is_game), plan).sensitivity
         some = {(row.agent, row.budget, row.rule, row.quantity): row for row in rows}
         for choice, left_out in (

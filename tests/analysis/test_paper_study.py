@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.plan.model import parse_plan
 from gapfloor.tables.readable import flat_row
 

@@ -7,7 +7,7 @@ import typing
 
 import pytest
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.plan.lock import lock_plan
 from gapfloor.plan.model import Plan, parse_plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import add_addendum, lock_plan
 from gapfloor.plan.model import builtin_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from command_line import run
-from gapfloor.analysis import analyse
-from gapfloor.plan.model import paper_plan, parse_plan
+from gapfloor.analysis.apply import analyse
+from gapfloor.plan.model import Plan, parse_plan
 from gapfloor.report.findings import Findings
 from gapfloor.report.verdict import build_verdicts, headline
 from known_truth import game_rows, table
@@ -45,7 +45,7 @@ def test_two_agents_get_two_rows_and_two_calls():
 
 
 def test_the_papers_plan_pools_and_says_so(capsys):
-    results = analyse(two_agents(), paper_plan())
+    results = analyse(two_agents(), Plan.paper())
     assert {row.agent for row in results.floor_comparisons} == {None}
     assert results.plan.pooled
     assert "The plan pools the runs of all agents." in results.sentences()[0]

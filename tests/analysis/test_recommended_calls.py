@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.plan.model import parse_plan
 from known_truth import game_rows, repeated, table
 

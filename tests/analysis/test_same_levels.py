@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from known_truth import game_rows, table
 
 pytestmark = pytest.mark.fast

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 import gapfloor
 from command_line import run
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import parse_plan
 from gapfloor.statistics.conventions import LARGEST, SMALLEST

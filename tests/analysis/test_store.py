@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import gapfloor
-from gapfloor.analysis import analyse, count_cells
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.results import read_stored_results, results_digest
+from gapfloor.api.plan_files import count_cells
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import lock_plan
 from gapfloor.plan.model import builtin_text

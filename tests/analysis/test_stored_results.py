@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import small_stores
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.episodes import tidy
 from gapfloor.analysis.results import AnalysisResults, keep_results, read_stored_results, results_digest
 from gapfloor.json_values import to_exact
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 
 pytestmark = pytest.mark.fast
 
@@ -78,7 +78,7 @@ def test_the_digest_follows_every_input_and_the_plan(inputs) -> None:
     assert results_digest(inputs) == first
     returns = inputs.returns.copy()
     returns[3] += 1e-12
-    plan = paper_plan()
+    plan = Plan.paper()
     others = [
         dataclasses.replace(inputs, returns=returns),
         dataclasses.replace(inputs, damaged=("x",)),

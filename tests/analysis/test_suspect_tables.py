@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from command_line import run
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.errors import UsageError

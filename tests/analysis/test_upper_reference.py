@@ -10,7 +10,7 @@ import pytest
 import gapfloor
 from gapfloor.analysis.grouping import Place
 from gapfloor.analysis.known_floors import upper_reference
-from gapfloor.analysis.return_rows import score_scale
+from gapfloor.analysis.planned_study import score_scale
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import Normalisation
 from gapfloor.statistics.normalised import between

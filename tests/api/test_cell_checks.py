@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gapfloor.api.verify import cell_problems
-from gapfloor.levels import LevelSet, drawn_schedule
-from gapfloor.records.manifest import content_key
+from gapfloor.levels.schedule import LevelSet, drawn_schedule
+from gapfloor.records.stored_cell import content_key
 
 pytestmark = pytest.mark.fast
 

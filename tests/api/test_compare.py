@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 import small_policies
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.api.compare import compare
 from gapfloor.api.evaluate import evaluate

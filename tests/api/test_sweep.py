@@ -12,8 +12,9 @@ from gapfloor.api.checkpoints import check_temperatures, rule_at, sweep
 from gapfloor.api.evaluate import evaluate
 from gapfloor.api.plot import with_files
 from gapfloor.errors import UsageError
-from gapfloor.records.store import Store, read_episodes
-from gapfloor.rules import Epsilon, Temperature, softmax
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import read_episodes
+from gapfloor.rules.rule import Epsilon, Temperature, softmax
 
 SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}
 GRID = (0, 0.25, 1)

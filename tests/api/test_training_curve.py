@@ -13,8 +13,7 @@ from gapfloor.api.checkpoints import training_curve
 from gapfloor.api.plot import with_files
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.training.history import read_history
-from gapfloor.training.log import read_in_loop
+from gapfloor.training.log import read_history, read_in_loop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 

@@ -14,9 +14,8 @@ from command_line import document_of, run
 from gapfloor.errors import UsageError
 from gapfloor.play.replay import recorded_episodes, replay_episodes
 from gapfloor.records.dataset import write_dataset
-from gapfloor.records.manifest import Manifest, content_key, parse_manifest
-from gapfloor.records.schema import EPISODES
 from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import EPISODES, Manifest, content_key, parse_manifest
 from gapfloor.records.verification import read_verification
 
 POLICY = "small_policies:linear"

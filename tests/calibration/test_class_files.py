@@ -18,7 +18,7 @@ from gapfloor.calibration.classes import (
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen import GAMES
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 pytestmark = pytest.mark.fast
 

@@ -12,7 +12,7 @@ from gapfloor.calibration.classes import CalibrationSettings
 from gapfloor.calibration.cloning import Cloner, split, state_partitions
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, make_spec
 from gapfloor.errors import CheckFailedError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 LEVELS = LevelSet(0, 200)
 

@@ -11,7 +11,7 @@ from gapfloor.actions.spaces import Discrete
 from gapfloor.calibration.classes import shipped_classes
 from gapfloor.calibration.probe import ProbeObserver, ProbeSettings, position_hash
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.actor import PolicyActor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.player import CellPlay, Player

@@ -7,7 +7,7 @@ from gapfloor.calibration.class_measurement import visited_states
 from gapfloor.calibration.classes import CalibrationSettings
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.errors import PolicyError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.policies.policy import as_policy
 
 

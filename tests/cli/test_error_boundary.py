@@ -19,7 +19,7 @@ import pytest
 from command_line import GAPFLOOR, run
 from gapfloor.cli.error_boundary import run_guarded, want_traceback
 from gapfloor.errors import EXPLANATIONS, CheckFailedError, PolicyError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.atomic import PARTIAL, write_text_atomically
 from gapfloor.users_code import _OURS
 

@@ -11,7 +11,7 @@ from loky.process_executor import _ExceptionWithTraceback
 from command_line import GAPFLOOR
 from gapfloor.cli.error_boundary import run_guarded
 from gapfloor.errors import GapfloorError, UsersCodeError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.workers import sendable
 from gapfloor.policies.notes import PolicyWarning
 from gapfloor.users_code import full_traceback, users_frame

@@ -11,7 +11,7 @@ from gapfloor.engines.contract import check_contract
 from gapfloor.engines.gymnasium.engine import engine_from_spec
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 LEVELS = LevelSet(0, 200)
 

@@ -20,7 +20,7 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.envpool import engine_from_spec, engine_version, make_spec
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES, ProcgenEngine
 from gapfloor.errors import MissingExtraError, StoreError, UsageError
-from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.schedule import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.player import CellPlay, Player

@@ -18,7 +18,7 @@ from gapfloor.engines.gymnasium.engine import GymnasiumEngine, engine_from_spec
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.registry import make_spec, written_game
 from gapfloor.errors import MissingExtraError, UsageError
-from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.schedule import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.player import CellPlay, Player

@@ -13,8 +13,8 @@ from gapfloor.engines.level_comparison import (
 )
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, make_spec
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import equal_pairs
+from gapfloor.levels.schedule import LevelSet
 
 TRAIN, TEST = LevelSet(0, 60), LevelSet(1000, 1030)
 

@@ -7,7 +7,7 @@ import pytest
 from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 TRAIN, TEST = LevelSet(0, 12), LevelSet(1000, 1006)
 

@@ -14,7 +14,7 @@ from command_line import run
 from gapfloor.engines.gymnasium import description
 from gapfloor.engines.registry import check_seed, engine_from_spec, make_spec
 from gapfloor.errors import LevelWarning, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import one_blas_thread, without_chatter
 
 GAME = "gymnasium_envs:Elsewhere"

@@ -15,7 +15,7 @@ import hashlib, json, sys
 import numpy as np
 from gapfloor.engines import picture_files
 from gapfloor.engines.procgen import ProcgenEngine
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 promised, games, modes = json.loads(sys.argv[1])
 if promised is not None:
@@ -76,7 +76,7 @@ def test_a_promise_comes_too_late_once_pictures_are_read():
     late = (
         "from gapfloor.engines import picture_files\n"
         "from gapfloor.engines.procgen import ProcgenEngine\n"
-        "from gapfloor.levels import LevelSet\n"
+        "from gapfloor.levels.schedule import LevelSet\n"
         "ProcgenEngine('starpilot', slots=1, levels=LevelSet(0, 1))\n"
         "picture_files.only_look_at([])\n"
         "assert picture_files.is_shown('starpilot')\n"

@@ -10,7 +10,7 @@ from gapfloor.engines.contract import check_contract
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine
 from gapfloor.engines.registry import check_cloning, engine_from_spec, make_spec
 from gapfloor.errors import UnknownEnvironmentError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 pytest.importorskip("envpool")
 

@@ -15,7 +15,7 @@ from gapfloor.engines.procgen import (
     wheel_version,
 )
 from gapfloor.errors import MissingExtraError, UsageError
-from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.schedule import LevelSet, draw_levels
 
 TRAIN = LevelSet(0, 200)
 
@@ -149,7 +149,7 @@ def test_unknown_names_are_answered_with_the_nearest():
 
 def test_gyms_notice_does_not_reach_the_user():
     code = (
-        "from gapfloor.engines.procgen import ProcgenEngine; from gapfloor.levels import LevelSet;"
+        "from gapfloor.engines.procgen import ProcgenEngine; from gapfloor.levels.schedule import LevelSet;"
         "ProcgenEngine('coinrun', slots=1, levels=LevelSet(0, 1))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,7 +5,7 @@ import pytest
 
 from gapfloor.engines.procgen import GAMES, MODE_GAMES, UnseenProcgen, make_spec
 from gapfloor.engines.registry import engine_from_spec, unseen_engine
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 LEVELS = LevelSet(0, 50)
 SLOTS, STEPS = 8, 120

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fuzz.mutations import mutant, mutate_json, mutate_safetensors
-from gapfloor.records.manifest import content_key
+from gapfloor.records.stored_cell import content_key
 from gapfloor.training.checkpoint import hash_header
 
 #: Settings of git that start a program when a command of git believes them.

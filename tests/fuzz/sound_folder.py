@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import small_stores
 from fuzz.tiny import N_ACTIONS, SHAPE, Agent, Vectors
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.dataset import write_dataset
 from gapfloor.records.store import Store
 from gapfloor.training.agent import make_agent

@@ -19,7 +19,7 @@ from fuzz.harness import lay_out, run_line, write_sound_folder, wrong_with
 from fuzz.kinds import KINDS
 from gapfloor.audit.ledger import SCHEMA as REGISTRY
 from gapfloor.npy_bytes import read_npz
-from gapfloor.records.manifest import content_key
+from gapfloor.records.stored_cell import content_key
 
 DEEP = b"[" * 100_000
 REPORT = "report store --out out --formats md,csv"

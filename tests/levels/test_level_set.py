@@ -1,7 +1,7 @@
 import pytest
 
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet, check_disjoint
+from gapfloor.levels.schedule import LevelSet, check_disjoint
 
 pytestmark = pytest.mark.fast
 

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import (
     Leakage,
     LevelOverlap,
@@ -14,6 +13,7 @@ from gapfloor.levels.overlap import (
     equal_pairs,
     read_leakage,
 )
+from gapfloor.levels.schedule import LevelSet
 
 pytestmark = pytest.mark.fast
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet, draw_levels, drawn_schedule
+from gapfloor.levels.schedule import LevelSet, draw_levels, drawn_schedule
 
 pytestmark = pytest.mark.fast
 TRAIN = LevelSet(0, 200)

@@ -16,7 +16,7 @@ from gapfloor.plan.lock import (
     lock_plan,
     read_lock,
 )
-from gapfloor.plan.model import builtin_text, content_hash, paper_plan, parse_addendum, parse_plan
+from gapfloor.plan.model import Plan, builtin_text, content_hash, parse_addendum, parse_plan
 
 pytestmark = pytest.mark.fast
 
@@ -43,7 +43,8 @@ def lock(path, cells=0):
 
 def test_the_built_in_plan_says_every_default_out_loud():
     """The file spells every setting, so that reading it shows the whole plan."""
-    assert paper_plan() == parse_plan('name = "paper"', source="x")
+    assert Plan.paper() == parse_plan('name = "paper"', source="x")
+    assert Plan.paper() == parse_plan(builtin_text("paper"), source="x")
 
 
 def test_no_cell_seen_is_pre_registered_and_one_is_pre_specified(plan_file, tmp_path):
@@ -56,7 +57,7 @@ def test_no_cell_seen_is_pre_registered_and_one_is_pre_specified(plan_file, tmp_
 def test_a_lock_keeps_hash_time_and_cells_seen(plan_file):
     lock(plan_file, cells=336)
     plan = load_plan(plan_file)
-    assert plan.hash == content_hash(paper_plan())
+    assert plan.hash == content_hash(Plan.paper())
     assert plan.lock is not None
     assert (plan.lock.plan.locked_at, plan.lock.plan.cells_seen) == ("2026-01-02T12:00:00Z", 336)
 
@@ -147,7 +148,7 @@ def test_a_plan_that_cannot_be_followed_is_refused_when_read(line, message):
 
 def test_settings_added_later_leave_the_hash_of_an_existing_plan_alone():
     """The hash that version 0.1 gave to the plan it shipped."""
-    assert content_hash(paper_plan()).startswith("0b8fbf67a233")
+    assert content_hash(Plan.paper()).startswith("0b8fbf67a233")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_settings_added_later_leave_the_hash_of_an_existing_plan_alone():
     ],
 )
 def test_a_setting_added_later_is_part_of_the_hash_where_a_plan_has_it(line):
-    assert content_hash(parse_plan(f'name = "paper"\n{line}', source="x")) != content_hash(paper_plan())
+    assert content_hash(parse_plan(f'name = "paper"\n{line}', source="x")) != content_hash(Plan.paper())
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_a_setting_added_later_is_checked_when_read(line, message):
 def test_plan_and_statistics_have_the_same_least_number_of_runs():
     from gapfloor.statistics.reference_calls import LEAST_RUNS
 
-    assert paper_plan().least_runs == LEAST_RUNS
+    assert Plan.paper().least_runs == LEAST_RUNS
 
 
 def test_a_lock_that_was_removed_and_made_again_says_so(plan_file):

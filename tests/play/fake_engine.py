@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.schedule import LevelSet, draw_levels
 
 
 def length_of(level_seed: int) -> int:

@@ -13,16 +13,15 @@ from command_line import run
 from gapfloor.actions.distributions import Gaussian, SquashedGaussian
 from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.registry import engine_from_spec, make_spec
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.actor import ReferenceActor, policy_actor
-from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.outcome import cell_record
+from gapfloor.play.cell import CellSpec, Design, Run, cell_record
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.replay import play_again, recorded_episodes, spec_of
 from gapfloor.policies.policy import as_policy
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
-from gapfloor.rules import parse_rule
+from gapfloor.rules.rule import parse_rule
 
 LEVELS = LevelSet(0, 50)
 WEIGHTS = np.random.default_rng(0).normal(size=(3, 90))

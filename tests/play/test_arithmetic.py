@@ -10,10 +10,10 @@ import pytest
 import small_stores
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import StoreError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
+from gapfloor.play.campaign import refuse_other_arithmetic
 from gapfloor.play.candidate import arithmetic_of
 from gapfloor.play.cell import CellSpec, Inference, Run
-from gapfloor.play.conflicts import refuse_other_arithmetic
 from gapfloor.records.store import Store
 
 CODE = """

@@ -1,6 +1,7 @@
 """A campaign on the real engine: what is wanted, what is missing, and one scan of the store."""
 
-from gapfloor.play.campaign import plan_campaign, read_sample
+from gapfloor.api.checkpoints import read_sample
+from gapfloor.play.campaign import plan_campaign
 from gapfloor.play.protocol import make_protocol
 from gapfloor.play.workers import CellWorkers
 from gapfloor.records.store import Store

@@ -5,14 +5,14 @@ import pytest
 
 import small_policies
 from gapfloor import evaluate
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.cell import episode_stream
-from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import canonical_json
 
 CENSUS = {"design": "census", "train": "0:6", "test": "100:104", "workers": 1}
 

@@ -4,7 +4,7 @@ import pytest
 
 import small_stores
 from gapfloor.errors import StoreError
-from gapfloor.play.conflicts import refuse_other_name
+from gapfloor.play.campaign import refuse_other_name
 from gapfloor.records.run_identity import RunIdentity
 
 pytestmark = pytest.mark.fast

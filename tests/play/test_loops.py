@@ -8,14 +8,13 @@ from gapfloor.actions import Partition
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.engines.procgen_state import LoopFinder, LoopMark, loops_of
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
-from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.outcome import EpisodeOutcome
+from gapfloor.play.cell import CellSpec, Design, EpisodeOutcome, Run
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.frame_cache import CachedPolicy
 from gapfloor.policies.references import Constant
-from gapfloor.rules import parse_rule
+from gapfloor.rules.rule import parse_rule
 
 LEVELS = LevelSet(0, 12)
 DESIGN = Design(slots=4, burn_in=0, episodes=12)

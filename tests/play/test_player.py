@@ -9,14 +9,13 @@ from gapfloor.actions import Partition
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
-from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.outcome import cell_record
+from gapfloor.play.cell import CellSpec, Design, Run, cell_record
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.policy import as_policy
 from gapfloor.policies.references import Constant, Uniform
-from gapfloor.rules import parse_rule
+from gapfloor.rules.rule import parse_rule
 from play.fake_engine import LengthEngine, length_of
 
 LEVELS = LevelSet(0, 200)

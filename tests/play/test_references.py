@@ -5,13 +5,12 @@ import pytest
 
 import small_policies
 from gapfloor import evaluate
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.store import Store
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.spec import Hyperparameters, TrainingSpec
 from gapfloor.training.trainer import train
 
 SMALL = {"design": "census", "train": "0:4", "test": "100:103", "workers": 1}

@@ -11,7 +11,7 @@ from gapfloor import evaluate
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import PolicyError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import available_cores
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.group import CellGroup

@@ -10,8 +10,7 @@ import pytest
 import small_policies
 from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
-from gapfloor.policies.fingerprint import fingerprint
-from gapfloor.policies.policy import as_policy
+from gapfloor.policies.policy import as_policy, fingerprint
 
 
 class SmallEngine:

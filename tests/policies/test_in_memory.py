@@ -15,9 +15,8 @@ from torch.distributions import Categorical, Normal
 from gapfloor.engines.worker_pool import packed
 from gapfloor.errors import PolicyError
 from gapfloor.policies import notes
-from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.notes import PolicyWarning
-from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
+from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy, own_fingerprint
 
 VECTORS = np.random.default_rng(0).normal(size=(5, 4))
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)

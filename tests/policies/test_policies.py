@@ -7,12 +7,11 @@ import small_policies
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.policies import notes
-from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.notes import PolicyWarning
-from gapfloor.policies.policy import LogitsReader, as_policy
+from gapfloor.policies.policy import LogitsReader, as_policy, fingerprint
 from gapfloor.policies.references import Constant, Sticky, Uniform, parse_reference
 
 

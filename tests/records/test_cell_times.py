@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gapfloor.records.cell_times import note_cell_time, times_of_cells
+from gapfloor.records.store import note_cell_time, times_of_cells
 
 pytestmark = pytest.mark.fast
 

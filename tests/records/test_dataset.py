@@ -11,12 +11,13 @@ import pytest
 
 import gapfloor
 import small_stores
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.errors import GapfloorError, StoreError
-from gapfloor.plan.model import builtin_text, paper_plan
+from gapfloor.plan.model import Plan, builtin_text
 from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, store_of, write_dataset
-from gapfloor.records.store import Store, read_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import read_episodes
 
 pytestmark = pytest.mark.fast
 ENGINE = {"engine": "procgen", "engine_version": "0.10.7"}
@@ -55,7 +56,7 @@ def test_a_plan_that_is_published_with_a_dataset_applies_unless_another_is_named
     (tmp_path / "mine.toml").write_text(builtin_text("paper").replace('name = "paper"', 'name = "mine"'))
     write_dataset(store.root, tmp_path / "data", plan=tmp_path / "mine.toml")
     assert gapfloor.analyse(tmp_path / "data").plan.name == "mine"
-    assert gapfloor.analyse(tmp_path / "data", paper_plan()).plan.name == "paper"
+    assert gapfloor.analyse(tmp_path / "data", Plan.paper()).plan.name == "paper"
 
 
 def test_two_agents_of_a_dataset_are_compared_as_those_of_its_store(store, tmp_path):

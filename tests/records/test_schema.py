@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gapfloor.records.schema import read_run_log
+from gapfloor.records.stored_cell import read_run_log
 
 WANTED = {"steps": pa.int64(), "entropy_nats": pa.float64()}
 

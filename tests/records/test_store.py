@@ -11,9 +11,8 @@ import small_stores
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.machine import this_place
 from gapfloor.records import atomic
-from gapfloor.records.manifest import content_key
-from gapfloor.records.schema import CELLS, EPISODES
 from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import CELLS, EPISODES, content_key
 
 pytestmark = pytest.mark.fast
 

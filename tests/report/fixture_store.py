@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.report.printed_cka import HYPERPARAMETERS, write_cka
 
-from gapfloor.records.manifest import Manifest, content_key
-from gapfloor.records.schema import CELLS, EPISODES, LABELS
+from gapfloor.records.stored_cell import CELLS, EPISODES, LABELS, Manifest, content_key
 
 LEVELS = {"train": "0:200", "test": "1000:1100"}
 

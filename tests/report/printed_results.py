@@ -30,7 +30,7 @@ from gapfloor.analysis.rows import (
     ScreenRow,
     ScreenSummary,
 )
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.conventions import Estimate
 from gapfloor.statistics.screen import Tiers
 
 PAPER: dict[str, Any] = json.loads(

@@ -6,7 +6,7 @@ import math
 import pyarrow.csv
 import pytest
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.report.findings import Findings
 from gapfloor.report.source import load_report_source
 from gapfloor.report.verdict import build_verdicts, headline

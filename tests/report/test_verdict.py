@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.report.printed_results import printed_results
 
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.report.findings import Findings
 from gapfloor.report.verdict import build_verdicts, decision, headline
 

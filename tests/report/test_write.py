@@ -14,7 +14,7 @@ from tests.report.printed_results import printed_results, without
 
 import gapfloor
 from command_line import run, run_python
-from gapfloor.analysis import analyse
+from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.results import keep_results, results_digest
 from gapfloor.errors import UsageError

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ortho_group
 
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.representation import Geometry, Recording, align_controls
 from gapfloor.representation.similarity import align_rows
 

@@ -6,7 +6,7 @@ import pytest
 import small_policies
 from gapfloor.engines.procgen import make_spec
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.schedule import LevelSet, draw_levels
 from gapfloor.policies.load import PolicySource
 from gapfloor.representation import Geometry, encode, linear_cka, record_play
 

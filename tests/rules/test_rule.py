@@ -3,7 +3,7 @@ import pytest
 
 from gapfloor.actions import Partition
 from gapfloor.errors import UsageError
-from gapfloor.rules import (
+from gapfloor.rules.rule import (
     Epsilon,
     Greedy,
     Merged,

@@ -8,14 +8,9 @@ import numpy as np
 import pytest
 
 from gapfloor.statistics.families import call_family
-from gapfloor.statistics.gaps import excess_gap
+from gapfloor.statistics.gaps import excess_gap, gap_is_established, may_say_played_levels_differ
 from gapfloor.statistics.reference_calls import compare_to_reference
-from gapfloor.statistics.sentences import (
-    gap_is_established,
-    may_say_new_levels_cost,
-    may_say_played_levels_differ,
-    may_say_training_levels_learnt,
-)
+from gapfloor.statistics.sentences import may_say_new_levels_cost, may_say_training_levels_learnt
 
 pytestmark = pytest.mark.fast
 

@@ -118,9 +118,7 @@ def test_the_help_of_the_command_line_imports_nothing_heavy() -> None:
 
 def test_the_report_makes_no_test_and_corrects_no_p_value() -> None:
     """It may ask what a sentence needs, name published scales, and hold estimates; nothing that computes one."""
-    allowed = {
-        f"gapfloor.statistics.{name}" for name in ("conventions", "estimate", "normalised", "sentences")
-    }
+    allowed = {f"gapfloor.statistics.{name}" for name in ("conventions", "normalised", "sentences")}
     found = {
         imported
         for name, path in modules().items()

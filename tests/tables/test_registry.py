@@ -7,7 +7,7 @@ import pytest
 
 from gapfloor.analysis.columns import REGISTRIES
 from gapfloor.report.tables.columns import REPORT_REGISTRIES, columns_named
-from gapfloor.tables.registry import read_registry
+from gapfloor.tables.table import read_registry
 
 pytestmark = pytest.mark.fast
 

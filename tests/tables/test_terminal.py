@@ -16,8 +16,7 @@ import pytest
 
 from gapfloor.tables.cells import estimate, mean_sem, text_cell
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Column, Table
+from gapfloor.tables.table import Column, Table, table_of
 from gapfloor.tables.terminal import display_width, grid, to_terminal, wrapped
 
 pytestmark = pytest.mark.fast
@@ -88,7 +87,7 @@ print_table(TABLE)"""
 def test_a_result_prints_itself_as_wide_as_the_terminal(columns: int) -> None:
     code = f"""
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import table_of
 class Result(ReadableResult):
     notes = ("a [bold]note",)
     def table(self):

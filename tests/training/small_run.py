@@ -10,8 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.spec import Hyperparameters, TrainingSpec
 from gapfloor.training.trainer import Tick, TrainingResult, train
 
 SMALL = {"environments": 4, "rollout_length": 16, "minibatches": 2, "epochs": 1, "micro_batch": 16}

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapfloor.errors import UsageError
-from gapfloor.training.history import read_history
-from gapfloor.training.log import read_in_loop
+from gapfloor.training.log import read_history, read_in_loop
 
 pytestmark = pytest.mark.fast
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.levels import LevelSet
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec, budget_label
+from gapfloor.levels.schedule import LevelSet
+from gapfloor.training.spec import Hyperparameters, TrainingSpec, budget_label
 
 pytestmark = pytest.mark.fast
 

@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from gapfloor.engines.procgen import ProcgenEngine
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.training.agent import make_agent
-from gapfloor.training.hyperparameters import Hyperparameters
 from gapfloor.training.ppo import (
     TERMS,
     Position,
@@ -26,6 +25,7 @@ from gapfloor.training.ppo import (
     ppo_loss,
     sample_actions,
 )
+from gapfloor.training.spec import Hyperparameters
 from gapfloor.training.workers import start_workers
 
 HYPER = Hyperparameters()

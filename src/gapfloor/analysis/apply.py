@@ -12,7 +12,13 @@ from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows,
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.inputs import FLOOR_RULE
-from gapfloor.analysis.planned_study import PlannedStudy, other_method, resolve_plan
+from gapfloor.analysis.planned_study import (
+    PlannedStudy,
+    floor_rows,
+    normalised_rows,
+    other_method,
+    resolve_plan,
+)
 from gapfloor.analysis.results import (
     AddendumUsed,
     AnalysisResults,
@@ -21,7 +27,6 @@ from gapfloor.analysis.results import (
     Problem,
     SourceSummary,
 )
-from gapfloor.analysis.return_rows import floor_rows, normalised_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
     disagreement_rows,
@@ -33,7 +38,7 @@ from gapfloor.analysis.sensitivity_rows import sensitivity_rows
 from gapfloor.errors import CheckFailedError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan, counted_by_time
-from gapfloor.plan.model import Plan, paper_plan
+from gapfloor.plan.model import Plan
 from gapfloor.tables.cells import counted
 
 _SHOWN = 20
@@ -56,7 +61,7 @@ def analyse(
         CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
     """
     locked = resolve_plan(plan)
-    content = locked.plan if locked is not None else paper_plan()
+    content = locked.plan if locked is not None else Plan.paper()
     inputs = read_inputs(source, cells=cells)
     if locked is not None:
         locked = counted_by_time(locked, inputs.times)

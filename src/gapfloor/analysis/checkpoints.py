@@ -25,8 +25,7 @@ from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.level_crossing import independent_difference, mean_by_level, pair_by_level
 from gapfloor.tables.cells import estimate, p_value
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 _NOT_TESTED = Decision(reason="1 run")
 _THIS_CHECKPOINT = (

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from gapfloor.analysis.rows import (
@@ -18,8 +19,7 @@ from gapfloor.analysis.rows import (
     SensitivityRow,
 )
 from gapfloor.tables.cells import fixed
-from gapfloor.tables.registry import Source, read_registry
-from gapfloor.tables.table import BLANK, Column, Table
+from gapfloor.tables.table import BLANK, Column, Source, Table, read_registry
 
 
 def _comparison_call(row: ComparisonRow, use: Any) -> str:
@@ -48,13 +48,10 @@ def _needed(needed: int | None, *now: int) -> str:
     return f"enough ({here})" if needed <= min(now) else f"{needed} (now {here})"
 
 
-def _known(key: str) -> Source:
-    def floor(row: ReturnRow, use: Any) -> Any:
-        from gapfloor.analysis.known_floors import shipped_procgen_floor  # needs the registry of floors
+def _known_floor(key: str, row: ReturnRow, use: Any) -> Any:
+    from gapfloor.analysis.known_floors import shipped_procgen_floor  # needs the registry of floors
 
-        return shipped_procgen_floor(row, key) or BLANK
-
-    return floor
+    return shipped_procgen_floor(row, key) or BLANK
 
 
 #: What columns take from a row where it is not one of its fields.
@@ -72,8 +69,8 @@ SOURCES: dict[str, Source] = {
     "agent_call": lambda row, use: call_words(row),
     "n_runs": lambda row, use: ", ".join(map(str, row.n_runs)),
     "runs_needed": lambda row, use: _needed(row.runs_needed, *row.n_runs),
-    "shipped": _known("measured"),
-    "paper": _known("paper"),
+    "shipped": partial(_known_floor, "measured"),
+    "paper": partial(_known_floor, "paper"),
     "upper_reference": lambda row, use: f"{fixed(row.r_max).plain} ({row.upper})",
 }
 #: The columns of rows by registry.

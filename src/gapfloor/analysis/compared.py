@@ -23,14 +23,21 @@ from gapfloor.plan.model import Method
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_p
 from gapfloor.statistics.conventions import NAN, NO_PAIR, THESE_RUNS, Floats, Pair, do_not_differ, sem
 from gapfloor.statistics.families import FamilyCall, call_family
-from gapfloor.statistics.gaps import GAP_WORDS, ExcessTest, Gap, excess_gap, gap
+from gapfloor.statistics.gaps import (
+    GAP_WORDS,
+    ExcessTest,
+    Gap,
+    excess_gap,
+    gap,
+    gap_is_established,
+    may_say_played_levels_differ,
+)
 from gapfloor.statistics.reference_calls import (
     FloorComparison,
     ReferenceTest,
     compare_to_floor,
     compare_to_reference,
 )
-from gapfloor.statistics.sentences import gap_is_established, may_say_played_levels_differ
 from gapfloor.statistics.welch import equivalence_unreachable, moments, t_interval, welch_of_moments
 from gapfloor.tables.cells import counted
 

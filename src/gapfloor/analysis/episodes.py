@@ -24,7 +24,6 @@ from gapfloor.analysis.column_names import (
 )
 from gapfloor.analysis.inputs import (
     FLOOR_RULE,
-    LABELS,
     SHOWN_ROWS,
     Inputs,
     Label,
@@ -43,9 +42,9 @@ from gapfloor.analysis.known_floors import is_stated_floor
 from gapfloor.analysis.summaries import Summaries, Summary, over_runs, read_summaries
 from gapfloor.analysis.table_files import read_table
 from gapfloor.errors import UsageError, shortened
-from gapfloor.records.cell_times import times_of_cells
 from gapfloor.records.dataset import is_dataset, store_of
-from gapfloor.records.store import Store
+from gapfloor.records.store import Store, times_of_cells
+from gapfloor.records.stored_cell import LABELS
 from gapfloor.statistics.conventions import Ints
 
 #: A store's folder, a file or folder of results, a `Store`, a pyarrow table, or what was read already.

@@ -7,7 +7,8 @@ plan, so that an evaluation and an analysis of the same cells cannot disagree.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +17,13 @@ import numpy as np
 from gapfloor.analysis.columns import comparison_table, floor_table, gap_table, score_table
 from gapfloor.analysis.compared import called_rows, comparisons, gap_comparisons, stricter_rows
 from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample, group
-from gapfloor.analysis.inputs import LABELS, inputs_of_cells
-from gapfloor.analysis.planned_study import PlannedStudy, families_of
-from gapfloor.analysis.return_rows import return_row
+from gapfloor.analysis.inputs import inputs_of_cells
+from gapfloor.analysis.planned_study import PlannedStudy, families_of, return_row
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
 from gapfloor.machine import one_blas_thread
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 from gapfloor.records.episode_sample import ONE_ACTION_SHARE
-from gapfloor.records.store import StoredCell
+from gapfloor.records.stored_cell import LABELS, StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.normalised import between
 from gapfloor.tables.cells import counted, fine_decimals, fixed
@@ -127,13 +127,14 @@ class Evaluation(ReadableResult):
 
     def tables(self) -> list[Table]:
         """Against the floor, the gaps, then the stricter references and normalised scores if there are any."""
-        made = [
-            comparison_table(self.floor_comparisons),
-            gap_table(self.gaps),
-            comparison_table(self.reference_comparisons, "Compared with stricter references"),
-            score_table(self.normalised),
+        stricter = functools.partial(comparison_table, title="Compared with stricter references")
+        kinds: list[tuple[Callable[[Any], Table], Sequence[Row]]] = [
+            (comparison_table, self.floor_comparisons),
+            (gap_table, self.gaps),
+            (stricter, self.reference_comparisons),
+            (score_table, self.normalised),
         ]
-        return [table for table in made if table.rows]
+        return [table_of_rows(rows) for table_of_rows, rows in kinds if rows]
 
     def sentences(self) -> list[str]:
         """The calls on held-out levels (on training levels where there are no others); the returns of one run."""
@@ -211,7 +212,7 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
 
 def _gather(cells: Sequence[StoredCell]) -> tuple[PlannedStudy, list[Gathered]]:
     # A cell may be named twice, e.g. as the floor and as a reference.
-    study = group(inputs_of_cells(list({cell.path: cell for cell in cells}.values())), paper_plan())
+    study = group(inputs_of_cells(list({cell.path: cell for cell in cells}.values())), Plan.paper())
     found: list[Gathered] = []
     for cell in cells:
         labels = cell.manifest.labels
@@ -221,7 +222,7 @@ def _gather(cells: Sequence[StoredCell]) -> tuple[PlannedStudy, list[Gathered]]:
         where = Condition(game, mode, budget, reference or rule, level_set)
         sample = study.references[where] if reference else study.policies[where][RunName(agent, seed)]
         found.append((cell, (where.place, agent, reference, rule, level_set), sample))
-    return PlannedStudy(study, paper_plan(), pools=study.agents), found
+    return PlannedStudy(study, Plan.paper(), pools=study.agents), found
 
 
 def _engine(cell: StoredCell) -> str:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs, combined_codes, natural_key, stable_order
+from gapfloor.analysis.inputs import FLOOR_RULE, Inputs, combined_codes, natural_key, stable_order
 from gapfloor.plan.model import Plan
+from gapfloor.records.stored_cell import LABELS
 from gapfloor.statistics.conventions import Floats, Ints
 from gapfloor.statistics.level_crossing import by_level, within_level_sample
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gapfloor.errors import UsageError
-from gapfloor.records.store import StoredCell, cell_table, labelled_episodes
+from gapfloor.records.stored_cell import LABELS, StoredCell, cell_table, read_episodes
 from gapfloor.statistics.conventions import LARGEST, SMALLEST, Floats, Ints
 
 #: A label: a code per row, and the names that the codes stand for.
@@ -29,8 +29,6 @@ Label = tuple[Ints, tuple[str, ...]]
 #: A table that numbers combinations of labels may have this many places, or two per row, instead of a sort.
 _SMALL_TABLE = 1 << 16
 _LEADING_DIGITS = re.compile(r"[0-9]+")
-#: Labels that tell rows apart, in the order in which rows are sorted.
-LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 #: The rule that marks the floor.
 FLOOR_RULE = "uniform"
 #: Rows named one by one in an error before the rest is counted.
@@ -76,9 +74,14 @@ class Inputs:
 
 def inputs_of_cells(cells: Sequence[StoredCell], *, source: str = "the store") -> Inputs:
     """The episodes and records of stored cells."""
-    columns = ("level_seed", "episode_return")
-    table = labelled_episodes(cells, labels=LABELS, columns=columns)
-    labels = {name: label_codes(table[name]) for name in LABELS}
+    tables = [read_episodes(cell.path, columns=("level_seed", "episode_return")) for cell in cells]
+    rows = np.repeat(np.arange(len(cells)), [table.num_rows for table in tables])
+    texts = [
+        {name: "" if it is None else str(it).strip() for name, it in cell.manifest.labels.items()}
+        for cell in cells
+    ]
+    labels = {name: _labelled(rows, [text[name] for text in texts]) for name in LABELS}
+    table = pa.concat_tables(tables).combine_chunks()
     inputs = gather(table, labels, Places(1, "row"), source=source, cells=cell_table(cells))
     census = frozenset(
         tuple(cell.manifest.labels[name] for name in ("game", "mode", "level_set"))

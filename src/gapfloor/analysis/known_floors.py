@@ -21,8 +21,7 @@ from gapfloor.settings import from_table, shipped, to_table
 from gapfloor.statistics.conventions import LARGEST
 from gapfloor.tables.cells import counted, formatted
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Decision, Estimate, GapRow
 from gapfloor.errors import UsageError
 from gapfloor.levels.overlap import Leakage, LevelOverlap
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 from gapfloor.statistics.conventions import NAN, Floats, sem
 
 LeftOut = Literal["", "leaked", "shared"]
@@ -59,8 +59,8 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
         source: what `analyse` takes: a store, an episode file, a table, or `Inputs`.
         leakage: what `gapfloor levels` found (`gapfloor.levels.overlap.read_leakage`).
     """
-    study = group(read_inputs(source), paper_plan())
-    context = PlannedStudy(study, paper_plan())
+    study = group(read_inputs(source), Plan.paper())
+    context = PlannedStudy(study, Plan.paper())
     rows: list[LeakedGap] = []
     for place, rule in product(study.places, study.rules):
         if (overlap := leakage.of(place.game, place.mode)) is not None:

@@ -25,7 +25,7 @@ from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
 from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
 from gapfloor.analysis.summaries import Summaries, Summary
 from gapfloor.errors import UsageError
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 from gapfloor.statistics.behrens_fisher import VariancePart, two_part_interval, two_part_p
 from gapfloor.statistics.conventions import CALLS, NAN, NO_PAIR
 from gapfloor.statistics.families import FamilyTest, call_family
@@ -52,7 +52,7 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
     """
     floor, mode = options.floor, options.constants.get("mode", "easy")
     locked = resolve_plan(plan)
-    content = locked.plan if locked is not None else paper_plan()
+    content = locked.plan if locked is not None else Plan.paper()
     own = [row for row in means.rows if _is_floor(row, floor)]
     runs = [row for row in means.rows if not _is_floor(row, floor)]
     if not runs:

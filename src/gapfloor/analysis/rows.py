@@ -12,7 +12,7 @@ from typing import Literal
 
 from gapfloor.json_values import ABSENT_IF_NONE
 from gapfloor.statistics.conventions import NAN, Call, Tier, Widened
-from gapfloor.statistics.estimate import Estimate as Estimate
+from gapfloor.statistics.conventions import Estimate as Estimate
 from gapfloor.statistics.gaps import GapWord
 from gapfloor.statistics.screen import Tiers
 

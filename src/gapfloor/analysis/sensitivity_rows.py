@@ -24,8 +24,7 @@ from gapfloor.analysis.compared import (
 )
 from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, SensitivityRow
-from gapfloor.statistics.conventions import GENERATOR, NAN
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.conventions import GENERATOR, NAN, Estimate
 from gapfloor.statistics.families import FamilyCall, holm, word_of
 from gapfloor.statistics.level_crossing import (
     Episodes,

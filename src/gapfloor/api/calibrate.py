@@ -20,14 +20,12 @@ from gapfloor.calibration.classes import (
 )
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_ends, make_spec
-from gapfloor.levels import LevelSet
-from gapfloor.levels.schedule import check_draw
+from gapfloor.levels.schedule import LevelSet, check_draw
 from gapfloor.machine import check_workers
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 
 @dataclass(frozen=True, repr=False)

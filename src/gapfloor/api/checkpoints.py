@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gapfloor.analysis.checkpoints import (
     Played,
@@ -19,17 +22,17 @@ from gapfloor.api.plot import with_files
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.registry import game_of_file
 from gapfloor.errors import UsageError, refuse_repeats
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import one_blas_thread
-from gapfloor.play.campaign import read_sample
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.records.atomic import check_folder
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, open_store
-from gapfloor.rules import parse_rules
-from gapfloor.training.history import History, read_history
+from gapfloor.records.stored_cell import episode_table
+from gapfloor.rules.rule import parse_rules, rule_kind
+from gapfloor.training.log import History, read_history
 
 TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 
@@ -115,6 +118,35 @@ def _samples(store: Store, cells: Sequence[CellSpec], rule: str | None = None) -
     """The episodes of a run, or of the floor, on each level set that was played."""
     played = dict.fromkeys(cell.level_set for cell in cells)
     return {name: read_sample(store, cells, level_set=name, rule=rule) for name in played}
+
+
+def read_sample(
+    store: Store, cells: Sequence[CellSpec], *, level_set: str, rule: str | None = None
+) -> EpisodeSample:
+    """The episodes of those of `cells` (one run's, or the floor's) that are on a level set and under a rule."""
+    mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
+    stored = [store.cell(cell.file_name) for cell in mine]
+    episodes = episode_table(stored, columns=("episode_return", "level_seed"))
+    raw, played, total = [], [], np.zeros(1)
+    for cell, each in zip(mine, stored, strict=True):
+        record, kind = each.manifest.record, None if cell.run.reference else rule_kind(cell.rule)
+        raw.append(_number(record.get("entropy_raw")))
+        if kind is None or kind.changes_distribution:
+            played.append(_number(None if kind is None else record.get("entropy_played")))
+        else:
+            played.append(0.0 if kind.is_deterministic else raw[-1])
+        total = total + np.array(record.get("action_counts") or [0])
+    return EpisodeSample(
+        returns=episodes.column("episode_return").to_numpy(),
+        levels=episodes.column("level_seed").to_numpy(),
+        entropy_raw=float(np.mean(raw)),
+        entropy_played=float(np.mean(played)),
+        top_action_share=float(total.max() / total.sum()) if total.sum() else math.nan,
+    )
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
 
 
 def check_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gapfloor.api.progress import step_teller
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.representation.cka_measurement import CkaMeasurement, CkaSettings, measure_cka
 from gapfloor.representation.recording import Geometry
 

@@ -18,7 +18,7 @@ from gapfloor.api.plot import with_files
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import Plan
 from gapfloor.records.atomic import check_folder
 from gapfloor.records.dataset import store_of
 from gapfloor.records.store import Store
@@ -96,7 +96,7 @@ def compare(
     named = tuple(split_game(game)[1] for game in names_of(games))
     asked: dict[str, Sequence[str]] = {"games": named, "rules": names_of(rules)}
     first_agent, second_agent = both or (None, None)
-    plan = paper_plan()
+    plan = Plan.paper()
     one = group(_episodes(a), plan)
     other = one if b is None else group(_episodes(b), plan)
     engines = [_engines(each) for each in (a, b)] if b is not None else []

@@ -12,8 +12,7 @@ from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.references import UNIFORM, recorded_name
 from gapfloor.records.store import open_store
-from gapfloor.rules import parse_rules
-from gapfloor.rules.rule import rule_forms
+from gapfloor.rules.rule import RULES, parse_rules
 from gapfloor.tables.cells import counted
 
 
@@ -113,9 +112,8 @@ def _entrants(
     given = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     if not given:
         raise UsageError("No policy is named: give a checkpoint or package.module:factory.")
-    rules = {form.partition(":")[0] for form in rule_forms()}
     for policy in given:
-        if isinstance(policy, str) and policy.partition(":")[0] in rules:
+        if isinstance(policy, str) and policy.partition(":")[0] in RULES:
             raise UsageError(
                 f"'{policy}' is a rule and stands where a policy is expected: write several rules with commas, e.g. "
                 "sampled,greedy."

@@ -11,8 +11,8 @@ from gapfloor.engines.engine import PROCGEN, Option
 from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.protocol import expand_games
 from gapfloor.records.atomic import check_folder, write_text_atomically
 

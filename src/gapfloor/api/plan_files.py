@@ -1,29 +1,32 @@
 """Writing, locking and checking the file of an analysis plan: `Plan.init`, `Plan.lock` and `Plan.check`.
 
-What shows that a lock is its author's is a Git commit that holds the plan, and a signature of the lock.
+What shows that a lock is its author's is a Git commit that holds the plan, and a signature of the lock. How much of a
+study has been seen is counted: cells in a store or a file, and data that lie next to the plan.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.seen_data import count_cells, data_next_to
+from gapfloor.analysis.episodes import Source, read_inputs
+from gapfloor.analysis.grouping import group
 from gapfloor.audit.reading.git import run_git
-from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.errors import CheckFailedError, GapfloorError, UsageError
 from gapfloor.plan.lock import NO_KEY, Lock, LockedText, add_addendum, load_plan, lock_path, lock_plan
-from gapfloor.plan.model import builtin_text, parse_addendum
+from gapfloor.plan.model import Plan, builtin_text, parse_addendum
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.dataset import is_dataset
 from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.settings import read_text
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 #: What a signature is for (`ssh-keygen -Y sign -n gapfloor`), so that a signature of something else does not count.
 NAMESPACE = "gapfloor"
@@ -255,3 +258,65 @@ def describe_signature(path: Path) -> str:
             f"{signature} is not a signature of {lock}. Restore both from your history, or sign the lock again."
         )
     return f"The lock is signed with the key {key[0]}: compare it with the one that its author published."
+
+
+#: Files that may hold episodes.
+_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl", ".npz")
+#: More files below a plan's folder are not looked at.
+_MOST_FILES = 20_000
+
+
+def count_cells(source: Source, *, rules: tuple[str, ...] | None = None) -> int:
+    """How many cells (run or reference x rule x level set x draw) a source holds, of these rules or of all."""
+    inputs = read_inputs(source)
+    study = group(inputs, Plan.paper())
+    if rules is None:
+        return study.n_cells
+    return sum(
+        len(sample.draws)
+        for condition, runs in study.policies.items()
+        if condition.rule in rules
+        for sample in runs.values()
+    )
+
+
+def data_next_to(plan: Path, *others: Path, rules: tuple[str, ...] | None = None) -> dict[str, int]:
+    """Stores and episode files in a plan's folder or below it, and stores elsewhere, with the cells of each.
+
+    Args:
+        plan: the plan's file.
+        others: further folders that may be stores.
+        rules: count the cells of these rules only.
+    """
+    folder = Path(plan).resolve().parent
+    below = list(_below(folder))
+    stores = [path for path in (*(other.resolve() for other in others), *below) if (path / "cells").is_dir()]
+    datasets = [path for path in below if is_dataset(path)]
+    inside = {*stores, *datasets}
+    files = [
+        path
+        for path in below
+        if path.suffix.lower() in _SUFFIXES and path.is_file() and inside.isdisjoint(path.parents)
+    ]
+    found: dict[str, int] = {}
+    for path in dict.fromkeys((*stores, *datasets, *files)):
+        try:
+            n = count_cells(path, rules=rules)
+        except GapfloorError:
+            # Not every table in a folder holds episodes.
+            continue
+        if n:
+            found[str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name] = n
+    return found
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Files and folders below a folder, in order; hidden ones, and what a store holds, are not entered."""
+    looked_at = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = [] if (Path(place) / "cells").is_dir() else sorted(f for f in folders if f[0] != ".")
+        for name in (*folders, *sorted(files)):
+            looked_at += 1
+            if looked_at > _MOST_FILES:
+                return
+            yield Path(place) / name

@@ -24,7 +24,7 @@ from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
-from gapfloor.rules import Rule
+from gapfloor.rules.rule import Rule
 
 
 @dataclass(frozen=True, kw_only=True)

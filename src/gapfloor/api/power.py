@@ -20,13 +20,12 @@ from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
-from gapfloor.plan.model import Method, Plan, paper_plan
+from gapfloor.plan.model import Method, Plan
 from gapfloor.statistics.conventions import ALPHA, NAN, ROUNDING, check_sizes
 from gapfloor.statistics.power import POWER, PlannedComparison, StudyDesign
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 #: Floor episodes where neither a floor nor its size is known, as in the paper.
 USUAL_FLOOR = 384
@@ -182,7 +181,7 @@ def power(
     test: dict[str, Any] = {"method": method, "alpha": alpha}
     if pilot is not None:
         inputs = read_inputs(arrow_table(pilot), options=options)
-        rows = _of_pilot(inputs, content or paper_plan(), rule, level_set, family, wanted, **test)
+        rows = _of_pilot(inputs, content or Plan.paper(), rule, level_set, family, wanted, **test)
     else:
         missing = [name for name, value in (("delta", delta), ("sem", sem), ("runs", runs)) if value is None]
         if delta is None or sem is None or runs is None:

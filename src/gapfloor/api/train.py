@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 from gapfloor.api.progress import TrainingProgress, is_watched
 from gapfloor.errors import MissingExtraError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import available_cores
 from gapfloor.records.store import DEFAULT_STORE
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.spec import Hyperparameters, TrainingSpec
 
 if TYPE_CHECKING:
     from gapfloor.training.trainer import Tick, TrainingResult

@@ -21,7 +21,7 @@ from gapfloor.api.progress import step_teller
 from gapfloor.calibration.classes import load_classes
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError, UsageError, shortened
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec, design_from
 from gapfloor.play.group import CellGroup, finished_record, play_group
@@ -37,7 +37,8 @@ from gapfloor.play.replay import (
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.dataset import store_of
-from gapfloor.records.store import Store, StoredCell, read_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import StoredCell, read_episodes
 from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, write_verification
 from gapfloor.tables.cells import counted
 

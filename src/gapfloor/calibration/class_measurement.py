@@ -26,10 +26,9 @@ from gapfloor.engines.engine import EngineSpec, State
 from gapfloor.engines.registry import check_ends, engine_from_spec
 from gapfloor.levels.schedule import check_draw
 from gapfloor.machine import available_cores
-from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
-from gapfloor.rules import draw_from, softmax
+from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy, fingerprint
+from gapfloor.rules.rule import draw_from, softmax
 
 #: Slots that play side by side; each runs through its own draw of levels.
 SLOTS = 16

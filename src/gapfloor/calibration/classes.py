@@ -21,7 +21,7 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import written_game
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.json_values import DAMAGED
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.atomic import write_text_atomically
 
 #: Who plays when no policy does.

@@ -26,7 +26,7 @@ from gapfloor.engines.engine import EngineSpec, Observations, State
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 #: Engines whose steps leave Python's lock: only there do threads share anything.
 THREADED_ENGINES = ("procgen",)

@@ -22,7 +22,7 @@ from gapfloor.engines.level_play import first_observation, hash_play, level_of_u
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
-from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.schedule import LevelSet, draw_levels
 from gapfloor.machine import may_start_processes
 from gapfloor.settings import shipped
 from gapfloor.tables.readable import ReportResult

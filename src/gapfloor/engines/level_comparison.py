@@ -23,8 +23,8 @@ from gapfloor.engines.level_play import hash_play
 from gapfloor.engines.procgen import ACTION_NAMES, NOOP, ProcgenEngine
 from gapfloor.engines.registry import check_ends, engine_from_spec, written_game
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.overlap import LevelOverlap, LevelPair, equal_groups, equal_pairs
+from gapfloor.levels.schedule import LevelSet, check_disjoint
 from gapfloor.settings import shipped
 
 #: Steps of the sequences that are played where levels start alike, and of the longer play.

@@ -26,8 +26,7 @@ from gapfloor.engines.engine import MIRROR, PROCGEN, EngineSpec, Option, Step
 from gapfloor.engines.picture_files import is_shown, picture_folder
 from gapfloor.engines.procgen_state import without_view
 from gapfloor.errors import UsageError, unknown_name
-from gapfloor.levels import LevelSet
-from gapfloor.levels.schedule import check_draw
+from gapfloor.levels.schedule import LevelSet, check_draw
 from gapfloor.machine import without_chatter
 from gapfloor.settings import shipped
 
@@ -153,8 +152,8 @@ class _MirrorLevelStarts(_MirrorBatch):
     the time that building the wheel's Python object takes. Row of `make bench`: "floor starpilot".
     """
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(1, **settings)
+    def __init__(self, spec: EngineSpec) -> None:
+        super().__init__(1, **_settings(spec, levels=LevelSet(0, 1), draw=0))
         self._options, self._kept = self._env._convert_options(self._ffi, self._lib, self._env._options)
         self._start_level = self._kept[list(self._env._options).index("start_level")]
 
@@ -166,6 +165,9 @@ class _MirrorLevelStarts(_MirrorBatch):
         state = self._saved(handle, 0)
         self._lib.libenv_close(handle)
         return state
+
+
+_level_starts = functools.lru_cache(maxsize=4)(_MirrorLevelStarts)
 
 
 class _GymBatch(_Batch):
@@ -190,7 +192,6 @@ class _GymBatch(_Batch):
 
 
 def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any]:
-    wheel_version()
     return {
         "env_name": spec.game,
         "distribution_mode": spec.mode,
@@ -210,11 +211,6 @@ def _initial_state(spec: EngineSpec, level_seed: int) -> bytes:
         _GymBatch(1, **_settings(spec, levels=LevelSet(level_seed, level_seed + 1), draw=0))
     ) as batch:
         return batch.save(0)
-
-
-@functools.lru_cache(maxsize=4)
-def _level_starts(spec: EngineSpec) -> _MirrorLevelStarts:
-    return _MirrorLevelStarts(**_settings(spec, levels=LevelSet(0, 1), draw=0))
 
 
 class ProcgenEngine:
@@ -264,7 +260,7 @@ class ProcgenEngine:
         return self._observations, self._rewards, self._firsts
 
     def begin(self, slot: int, level_seed: int) -> None:
-        self.load(slot, self.initial_state(level_seed))
+        self.load(slot, _initial_state(self.spec, level_seed))
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8]:
         frame: npt.NDArray[np.uint8] = self._observations[slot].copy()
@@ -292,7 +288,7 @@ class UnseenProcgen(ProcgenEngine):
         self._observations = self._observations[:0]
 
     def begin(self, slot: int, level_seed: int) -> None:
-        self.load(slot, without_view(self.initial_state(level_seed)))
+        self.load(slot, without_view(_initial_state(self.spec, level_seed)))
 
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> ProcgenEngine:

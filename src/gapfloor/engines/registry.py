@@ -18,7 +18,7 @@ from gapfloor.engines.engine import ENGINES, GYMNASIUM, PROCGEN, Engine, EngineS
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
 from gapfloor.engines.procgen import UnseenProcgen, wheel_version
 from gapfloor.errors import LevelWarning, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 #: Prefix of a game's name on the command line -> engine.
 PREFIXES: Mapping[str, str] = {facts.prefix: facts.name for facts in ENGINES.values()}

@@ -25,7 +25,7 @@ from gapfloor.analysis.evaluation import CellRow
 from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.global_random_state import kept_random_states
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 
 #: A distance of this many standard errors is clear. Larger than 2 because training is looked at many times.
 CLEAR = 3.0

@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet, check_disjoint
+from gapfloor.levels.schedule import LevelSet, check_disjoint
 
 
 class TrainOnLevels(gymnasium.Wrapper):  # type: ignore[misc]  # the library is not typed here

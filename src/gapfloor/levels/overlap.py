@@ -17,8 +17,7 @@ from gapfloor.errors import UsageError
 from gapfloor.json_values import DAMAGED, from_exact, to_exact
 from gapfloor.levels.schedule import LevelSet
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 FORMAT = "gapfloor-leakage/1"
 

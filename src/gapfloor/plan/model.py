@@ -178,8 +178,8 @@ class Plan:
 
     @classmethod
     def paper(cls) -> Plan:
-        """The paper's plan, which is used where none is named."""
-        return paper_plan()
+        """The paper's plan with an open scope, which is used where none is named; `data/paper.toml` spells it out."""
+        return cls("paper")
 
     @property
     def method(self) -> Method | None:
@@ -248,11 +248,6 @@ def parse_addendum(text: str, *, source: str) -> Addendum:
 def builtin_text(name: str) -> str:
     """The text of a plan or addendum that comes with the package."""
     return shipped_text(f"plan/data/{name}.toml")
-
-
-def paper_plan() -> Plan:
-    """The paper's plan with an open scope, used when no plan is given."""
-    return parse_plan(builtin_text("paper"), source="the built-in plan")
 
 
 def content_hash(content: Plan | Addendum) -> str:

@@ -21,7 +21,7 @@ from gapfloor.errors import PolicyError
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 from gapfloor.policies.references import Reference
-from gapfloor.rules import Rule, softmax
+from gapfloor.rules.rule import Rule, softmax
 
 #: Whole numbers, or one row per slot.
 Actions = npt.NDArray[Any]

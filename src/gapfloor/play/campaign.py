@@ -1,28 +1,28 @@
 """A campaign: which cells are wanted, which are missing, playing those and reading what is stored.
 
 Every measurement goes through here: floors, evaluations, sweeps, comparisons, training curves and the tasks of a study.
-`plan_campaign` refuses what cannot be played before the store is touched,
+`plan_campaign` refuses what cannot be played or filed before the store is touched,
 and scans the store once; `Campaign.play` plays what is missing.
+
+Public repositories do contain copied "seeds": one content under two names would count one run twice, and one name for
+two contents would be averaged by the analysis. `refuse_conflicts` lets neither into a store.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from gapfloor.calibration.class_measurement import classes_for
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.engines.engine import EngineSpec
+from gapfloor.errors import StoreError, UsageError
 from gapfloor.play.candidate import Candidate
-from gapfloor.play.cell import CellSpec
-from gapfloor.play.conflicts import refuse_conflicts
+from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, is_complete
 from gapfloor.play.group import CellGroup, group_of
-from gapfloor.play.outcome import is_complete
 from gapfloor.play.protocol import InferenceSettings, Protocol
 from gapfloor.play.references import (
     BEST_CONSTANT,
@@ -33,9 +33,10 @@ from gapfloor.play.references import (
 )
 from gapfloor.play.workers import CellWorkers
 from gapfloor.policies.backends import BACKENDS, check_backend
-from gapfloor.records.episode_sample import EpisodeSample
-from gapfloor.records.store import Store, StoredCell, labelled_episodes
-from gapfloor.rules import Rule, rule_kind
+from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.store import DESIGN_PARTS, Store
+from gapfloor.records.stored_cell import StoredCell, canonical_json
+from gapfloor.rules.rule import Rule, rule_kind
 
 
 @dataclass(frozen=True)
@@ -234,11 +235,11 @@ def _cells(groups: Iterable[CellGroup]) -> Iterator[CellSpec]:
 def backend_for(stored: Sequence[StoredCell], asked: str | None) -> str | None:
     """The backend that the user or the store names; None where neither does. One that is not installed is refused.
 
-    A store that was begun in torch stays in torch when ONNX Runtime is installed later; `recorded` is what
-    `recorded_backends` read from it.
+    A store that was begun in torch stays in torch when ONNX Runtime is installed later.
     """
     backend = asked or next(iter(recorded_backends(stored).values()), None)
-    check_backend(backend)
+    if backend is not None:
+        check_backend(backend)
     return backend
 
 
@@ -251,30 +252,87 @@ def recorded_backends(stored: Sequence[StoredCell]) -> dict[str, str]:
     return {each["policy"]: each["backend"] for each in contents if each.get("backend") in BACKENDS}
 
 
-def read_sample(
-    store: Store, cells: Sequence[CellSpec], *, level_set: str, rule: str | None = None
-) -> EpisodeSample:
-    """The episodes of those of `cells` (one run's, or the floor's) that are on a level set and under a rule."""
-    mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
-    stored = [store.cell(cell.file_name) for cell in mine]
-    episodes = labelled_episodes(stored, labels=(), columns=("episode_return", "level_seed"))
-    raw, played, total = [], [], np.zeros(1)
-    for cell, each in zip(mine, stored, strict=True):
-        record, kind = each.manifest.record, None if cell.run.reference else rule_kind(cell.rule)
-        raw.append(_number(record.get("entropy_raw")))
-        if kind is None or kind.changes_distribution:
-            played.append(_number(None if kind is None else record.get("entropy_played")))
-        else:
-            played.append(0.0 if kind.is_deterministic else raw[-1])
-        total = total + np.array(record.get("action_counts") or [0])
-    return EpisodeSample(
-        returns=episodes.column("episode_return").to_numpy(),
-        levels=episodes.column("level_seed").to_numpy(),
-        entropy_raw=float(np.mean(raw)),
-        entropy_played=float(np.mean(played)),
-        top_action_share=float(total.max() / total.sum()) if total.sum() else math.nan,
+#: A run is measured once per store, whatever the engine's version: its cells of another one are not comparable.
+_RUN_DESIGN = tuple(part for part in DESIGN_PARTS if part not in ("engine", "engine_version"))
+
+
+def refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path) -> None:
+    """Refuse cells that cannot be filed with those of a store, or with each other."""
+    old = {cell.manifest.content["protocol"] for cell in stored} - {PROTOCOL_VERSION}
+    if old:
+        raise StoreError(
+            f"The store {root} was filled by another version of gapfloor (protocol {min(old)}; this is "
+            f"{PROTOCOL_VERSION}): analyse and report read it, but nothing can be added. Use another --store."
+        )
+    runs = {(cell.policy, cell.run, cell.engine): cell for cell in wanted if not cell.run.reference}
+    for cell in runs.values() if stored else ():
+        refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
+        refuse_other_arithmetic(stored, cell)
+    mine: dict[tuple[Any, ...], CellSpec] = {}
+    for cell in wanted:
+        other = mine.setdefault(_place(cell.labels, cell.content()), cell)
+        if other.key != cell.key:  # e.g. upper:A and upper:B
+            raise UsageError(
+                f"Two different policies would both be filed as the reference {cell.run.name} of {cell.engine.game}: "
+                "name one, or measure the other in another --store."
+            )
+    for each in stored:
+        theirs = each.manifest.content
+        found = mine.get(_place(each.manifest.labels, theirs))
+        if found is not None and found.key != each.manifest.key:
+            changes = "; ".join(
+                f"{name}: {theirs.get(name)} there, {value} here"
+                for name, value in found.content().items()
+                if theirs.get(name) != value
+            )
+            raise StoreError(
+                f"The store {root} holds another {found.run.name} of {found.engine.game}, made under another "
+                f"specification ({changes}): use another --store."
+            )
+
+
+def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec) -> None:
+    """Refuse a policy whose logits on a fixed batch differ here from those behind the cells that the store holds."""
+    mine, engine = cell.inference, cell.engine
+    frames = (engine.game, engine.mode, dict(engine.options))
+    for each in stored:
+        theirs = each.manifest.content
+        is_comparable = theirs["policy"] == cell.policy and theirs.get("batch") == mine.batch
+        # The hash is of logits on a game's own first frames.
+        labels = each.manifest.labels
+        is_comparable &= frames == (labels["game"], labels["mode"], theirs["options"])
+        if is_comparable and theirs.get("arithmetic", mine.arithmetic) != mine.arithmetic:
+            remedy = "Use machines of one kind, or another --store."
+            if theirs["backend"] != mine.backend and theirs["backend"] in BACKENDS:
+                remedy = f"Use --backend {theirs['backend']}, or another --store."
+            raise StoreError(
+                f"The cells of {cell.run.name} in this store were computed with another arithmetic "
+                f"({theirs['backend']} {theirs['backend_version']}) than this machine has "
+                f"({mine.backend} {mine.backend_version}), and the two cannot be mixed. {remedy}"
+            )
+
+
+def refuse_other_name(stored: Sequence[StoredCell], *, policy: str, run: RunIdentity) -> None:
+    """Refuse a policy that the store holds as another run, and a run that it holds with another policy."""
+    for cell in (cell for cell in stored if not cell.is_reference):
+        other = RunIdentity.from_labels(cell.manifest.labels)
+        same_policy = cell.manifest.content["policy"] == policy
+        if same_policy and run != other and (run.game, run.mode) == (other.game, other.mode):
+            raise StoreError(
+                f"{run.description} has exactly the content of {other.description}, which this store already "
+                "holds: copies of one checkpoint are one run."
+            )
+        if run == other and not same_policy:
+            raise StoreError(
+                f"This store already holds another policy as {run.description}: give this one another "
+                "--agent, --budget or --seeds, or use another --store."
+            )
+
+
+def _place(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where the analysis puts a cell: its labels, in its own design."""
+    parts = DESIGN_PARTS if labels["reference"] else _RUN_DESIGN
+    return (
+        *(labels[name] for name in sorted(labels)),
+        *(canonical_json(content.get(part)) for part in parts),
     )
-
-
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)

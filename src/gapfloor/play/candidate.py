@@ -21,17 +21,16 @@ from gapfloor.actions.spaces import ActionSpace, Box
 from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import one_thread
 from gapfloor.play.cell import Inference, Run
 from gapfloor.play.protocol import InferenceSettings
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
-from gapfloor.policies.fingerprint import backend_of, fingerprint, own_fingerprint
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.policy import LogitsReader
+from gapfloor.policies.policy import LogitsReader, backend_of, fingerprint, own_fingerprint
 from gapfloor.records.run_identity import agent_of_header
-from gapfloor.rules import Rule, softmax
+from gapfloor.rules.rule import Rule, softmax
 
 #: Where the observations come from that identify a policy which brings no hash.
 FINGERPRINT_LEVELS = LevelSet(0, 200)

@@ -24,14 +24,13 @@ from gapfloor.errors import PolicyError
 from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.candidate import Candidate, try_policy
-from gapfloor.play.cell import CellSpec
-from gapfloor.play.outcome import EpisodeOutcome, cell_record
+from gapfloor.play.cell import CellSpec, EpisodeOutcome, cell_record
 from gapfloor.play.player import CellPlay, EpisodeListener, Player
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
-from gapfloor.rules import Rule
+from gapfloor.rules.rule import Rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32

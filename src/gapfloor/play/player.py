@@ -24,11 +24,10 @@ import numpy.typing as npt
 from gapfloor.engines.engine import Engine
 from gapfloor.engines.procgen_state import LoopFinder, LoopMark, ProcgenLoops
 from gapfloor.errors import UsageError
-from gapfloor.levels import Schedule
+from gapfloor.levels.schedule import Schedule
 from gapfloor.play.actor import Actor, Turn
-from gapfloor.play.cell import CellSpec, episode_stream
-from gapfloor.play.outcome import EpisodeOutcome
-from gapfloor.rules import Rule
+from gapfloor.play.cell import CellSpec, EpisodeOutcome, episode_stream
+from gapfloor.rules.rule import Rule
 
 #: Uniform numbers taken from a stream at a time; most ProcGen episodes need fewer than this.
 CHUNK = 1024
@@ -212,7 +211,8 @@ class Player:
         self._lengths, self._disagreements, self._slots, self._indices = np.zeros((4, size), dtype=np.int64)
         self._counts = np.zeros_like(self._space.tallies(np.array([self._engine.noop] * size)))
         self._first = np.ones(size, dtype=bool)
-        self._finder = LoopFinder(size)
+        if self._loops is not None:
+            self._finder = LoopFinder(size)
         for row, job in enumerate(jobs):
             self._assign(row, job)
 

@@ -11,8 +11,7 @@ from gapfloor.engines.engine import EngineSpec, Option
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES
 from gapfloor.engines.registry import check_ends, make_spec
 from gapfloor.errors import UsageError, refuse_repeats, unknown_name
-from gapfloor.levels import LevelSet, check_disjoint
-from gapfloor.levels.schedule import check_census, check_counts, check_draw
+from gapfloor.levels.schedule import LevelSet, check_census, check_counts, check_disjoint, check_draw
 from gapfloor.play.cell import NO_NETWORK, CellSpec, Design, Inference, Role, Run
 
 #: Inference batch size. It belongs to the cell, because it changes the last bits of logits. A frame costs the same in

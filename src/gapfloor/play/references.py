@@ -24,8 +24,9 @@ from gapfloor.play.protocol import InferenceSettings, Protocol
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
-from gapfloor.records.store import Store, labelled_episodes
-from gapfloor.rules import parse_rule
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import episode_table
+from gapfloor.rules.rule import parse_rule
 
 UNIFORM = str(Uniform())
 BEST_CONSTANT = "best-constant"
@@ -118,7 +119,7 @@ def best_constant(trials: Sequence[CellGroup], protocol: Protocol, store: Store)
     means = []
     for trial in trials:
         stored = [store.cell(cell.file_name) for cell in trial.cells]
-        episodes = labelled_episodes(stored, labels=(), columns=("episode_return",))
+        episodes = episode_table(stored, columns=("episode_return",))
         means.append(episodes.column("episode_return").to_numpy().mean())
     chosen = trials[int(np.argmax(means))]
     reference = parse_reference(chosen.cells[0].rule)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from gapfloor.engines.engine import GYMNASIUM, Engine, EngineSpec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.machine import one_thread
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
@@ -31,7 +31,8 @@ from gapfloor.policies.formats.spec import RANDOM_WEIGHTS, PolicySpec
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.records.store import Store, StoredCell, read_episodes
+from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import StoredCell, read_episodes
 
 Frames = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]

@@ -23,10 +23,8 @@ ONNXRUNTIME, TORCH = "onnxruntime", "torch"
 BACKENDS = (ONNXRUNTIME, TORCH)
 
 
-def check_backend(name: str | None) -> None:
-    """Refuse a backend that does not exist or is not installed; None leaves the choice to gapfloor."""
-    if name is None:
-        return
+def check_backend(name: str) -> None:
+    """Refuse a backend that does not exist or is not installed."""
     if name not in BACKENDS:
         raise unknown_name("backend", name, BACKENDS)
     if name == ONNXRUNTIME and not _has_onnxruntime():

@@ -25,10 +25,14 @@ import pyarrow.parquet as pq
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.leftovers import temporary_folder
 from gapfloor.records.atomic import write_atomically
-from gapfloor.records.cell_times import note_cell_time, times_of_cells
-from gapfloor.records.manifest import parse_manifest_bytes
-from gapfloor.records.schema import EPISODES, MOST_IN_DATASET
-from gapfloor.records.store import Store, episode_bytes, episode_table
+from gapfloor.records.store import Store, note_cell_time, times_of_cells
+from gapfloor.records.stored_cell import (
+    EPISODES,
+    MOST_IN_DATASET,
+    episode_bytes,
+    episode_table,
+    parse_manifest_bytes,
+)
 
 EPISODE_FILE, CELL_FILE = "episodes.parquet", "cells.parquet"
 PLAN_FILE = "plan.toml"

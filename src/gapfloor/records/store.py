@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gapfloor.errors import StoreError, explain_disk_errors, shortened
 from gapfloor.json_values import DAMAGED
@@ -31,15 +29,18 @@ from gapfloor.records.atomic import (
     write_bytes_atomically,
     write_text_atomically,
 )
-from gapfloor.records.cell_times import note_cell_time
-from gapfloor.records.manifest import (
+from gapfloor.records.stored_cell import (
+    EPISODES,
     Manifest,
     ManifestError,
+    StoredCell,
+    cell_table,
     content_key,
+    episode_bytes,
+    episode_table,
     is_writable_text,
     parse_manifest,
 )
-from gapfloor.records.schema import CELLS, EPISODES, MOST_IN_CELL, rows_to_table
 from gapfloor.tables.cells import counted
 
 DEFAULT_STORE = "gapfloor-store"
@@ -49,20 +50,6 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 #: What makes up a cell's design: cells of other designs, engines or options of one are never compared.
 DESIGN_PARTS = ("slots", "burn_in", "episodes", "levels", "repeats", "engine", "engine_version", "options")
-
-
-@dataclass(frozen=True)
-class StoredCell:
-    """A cell that is whole: its manifest has been checked."""
-
-    path: Path
-    """The episode file."""
-    manifest: Manifest
-
-    @property
-    def is_reference(self) -> bool:
-        """Whether the cell is a reference's, not a run's."""
-        return bool(self.manifest.labels["reference"])
 
 
 def store_folder(place: str | Path) -> Path:
@@ -267,75 +254,6 @@ def open_store(path: str | Path | None) -> Iterator[Store]:
         yield Store(folder)
 
 
-def episode_bytes(table: pa.Table) -> bytes:
-    """A cell's episodes as its file holds them."""
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-    return buffer.getvalue()
-
-
-def episode_table(cells: Iterable[StoredCell]) -> pa.Table:
-    """The episodes of these cells, as one table."""
-    tables = [read_episodes(cell.path) for cell in cells]
-    return pa.concat_tables(tables) if tables else EPISODES.empty_table()
-
-
-def cell_table(cells: Iterable[StoredCell]) -> pa.Table:
-    """One row per cell: its labels and its record."""
-    rows = [
-        {**cell.manifest.labels, **cell.manifest.record, "policy": cell.manifest.content["policy"],
-         "repeats": cell.manifest.content.get("repeats"), "key": cell.manifest.key}
-        for cell in cells
-    ]  # fmt: skip
-    try:
-        return rows_to_table(rows, CELLS)
-    except (pa.ArrowException, OverflowError, TypeError) as error:
-        raise StoreError(
-            f"The record of a cell holds a value of the wrong kind ({error}): gapfloor verify names what is wrong."
-        ) from error
-
-
-def labelled_episodes(
-    cells: Sequence[StoredCell], *, labels: Sequence[str], columns: Sequence[str]
-) -> pa.Table:
-    """Some columns of the episodes of these cells, with labels from the manifests as dictionaries.
-
-    A store of ten thousand cells has a few dozen different labels: they are not read again from every file.
-    """
-    parts = [read_episodes(cell.path, columns=columns) for cell in cells]
-    sizes = [part.num_rows for part in parts]
-    table = pa.concat_tables(parts).combine_chunks()
-    for name in labels:
-        values = pa.array([cell.manifest.labels[name] for cell in cells], EPISODES.field(name).type)
-        encoded = values.dictionary_encode(null_encoding="encode")
-        indices = pa.array(np.repeat(encoded.indices.to_numpy(), sizes))
-        table = table.append_column(name, pa.DictionaryArray.from_arrays(indices, encoded.dictionary))
-    return table
-
-
-def read_episodes(path: Path, *, columns: Sequence[str] = EPISODES.names) -> pa.Table:
-    """The episodes of one cell, or some columns of them; a file that cannot be read is named."""
-    schema = _schema(tuple(columns))
-    try:
-        # Several times faster for a small file than `pq.read_table`, which looks for a dataset; and a path would be
-        # looked up among file systems.
-        data = pa.BufferReader(path.read_bytes())
-        with pq.ParquetFile(data, page_checksum_verification=True) as file:
-            if file.metadata.num_rows > MOST_IN_CELL:
-                raise ValueError(f"{file.metadata.num_rows:,} episodes in one cell")
-            table = file.read(columns=schema.names, use_threads=False)
-            return table if table.schema.equals(schema) else table.cast(schema)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise StoreError(
-            f"{path} cannot be read ({error}): delete it and run the same command again."
-        ) from error
-
-
-@cache
-def _schema(columns: tuple[str, ...]) -> pa.Schema:
-    return pa.schema([EPISODES.field(name) for name in columns])
-
-
 def _rank(name: str, order: Any) -> int:
     """The place of a name in a study's order; names that it does not have come last, in their own order."""
     return order.index(name) if isinstance(order, list) and name in order else len(order or ())
@@ -352,3 +270,27 @@ def _design(cell: StoredCell) -> tuple[tuple[str, Any], ...]:
         "options": json.dumps(cell.manifest.content.get("options", {}), sort_keys=True),
     }
     return tuple((part, content[part]) for part in DESIGN_PARTS if part in content)
+
+
+def note_cell_time(root: Path, file_name: str, *, now: datetime | None = None) -> None:
+    """Remember that a cell has been written now."""
+    path = root / "log" / "cells" / f"{socket.gethostname()[:60]}-{os.getpid()}.jsonl"
+    moment = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with explain_disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "a", encoding="utf-8") as notes:
+            notes.write(json.dumps({"cell": file_name, "at": moment}) + "\n")
+
+
+def times_of_cells(root: Path) -> dict[str, str]:
+    """Cell -> when it was first written, as far as the notes know."""
+    known: dict[str, str] = {}
+    for path in sorted((root / "log" / "cells").glob("*.jsonl")):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                # A process that was killed may have left half a line.
+                with contextlib.suppress(*DAMAGED):
+                    note = json.loads(line)
+                    cell, at = str(note["cell"]), str(note["at"])
+                    known[cell] = min(known.get(cell, at), at)
+    return known

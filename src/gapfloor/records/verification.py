@@ -16,8 +16,7 @@ from typing import Any
 
 from gapfloor.json_values import DAMAGED, from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
-from gapfloor.records.manifest import canonical_json
-from gapfloor.records.store import StoredCell
+from gapfloor.records.stored_cell import StoredCell, canonical_json
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import gapfloor
 from gapfloor.analysis.inputs import Inputs, combined_codes
-from gapfloor.records.store import StoredCell
+from gapfloor.records.stored_cell import StoredCell
 from gapfloor.records.verification import StoreVerification, read_verification
 from gapfloor.report.findings import FLOOR, TRAIN
 

@@ -26,8 +26,8 @@ from gapfloor.analysis.summaries import Summaries
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
 from gapfloor.records.run_identity import read_run_header, read_run_identity
-from gapfloor.records.schema import read_run_log
 from gapfloor.records.store import Store
+from gapfloor.records.stored_cell import read_run_log
 from gapfloor.report.cka import CkaRecord, read_cka
 from gapfloor.report.findings import Findings, steps_of
 from gapfloor.report.provenance import (
@@ -91,7 +91,7 @@ def load_report_source(
     The results that `analyse` left in a store are used if they belong to these data and this plan; otherwise, and for
     an episode file, the analysis is made here. `options` says about a file what it does not say itself.
     """
-    from gapfloor.analysis import analyse
+    from gapfloor.analysis.apply import analyse
 
     plan = plan if plan is not None else dataset_plan(source)
     path = store_of(Path(source))

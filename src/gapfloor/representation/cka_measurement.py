@@ -20,15 +20,14 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import game_of_file, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.json_values import jsonable
-from gapfloor.levels import LevelSet, check_disjoint
-from gapfloor.levels.schedule import check_draw
+from gapfloor.levels.schedule import LevelSet, check_disjoint, check_draw
 from gapfloor.machine import one_blas_thread
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
-from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.policies.load import checkpoint_path
+from gapfloor.policies.policy import instruction_set
 from gapfloor.records.atomic import write_text_atomically
-from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.stored_cell import canonical_json
 from gapfloor.representation.recording import Geometry, Recording, encode, record_play, stream
 from gapfloor.representation.similarity import (
     Floats,
@@ -39,8 +38,7 @@ from gapfloor.representation.similarity import (
     permutation_null,
 )
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 FORMAT = "gapfloor-cka/1"
 

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
-from gapfloor.records.manifest import canonical_json
-from gapfloor.rules import Sampled
+from gapfloor.records.stored_cell import canonical_json
+from gapfloor.rules.rule import Sampled
 
 #: Slots whose logits are inferred together, in every geometry: a slot plays the same whatever the other slots play.
 _BATCH = 16

@@ -104,9 +104,7 @@ def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) ->
 
 
 def mean_interval(values: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator) -> Pair:
-    """Percentile interval of the mean of `values` (sorted by the caller); NaN for one value."""
-    if values.size < 2:
-        return NO_PAIR
+    """Percentile interval of the mean of two or more `values` (sorted by the caller)."""
     means = resampled_means(values, n_resamples=n_resamples, rng=rng)
     return percentile_interval(means, confidence=confidence)
 

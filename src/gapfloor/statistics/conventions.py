@@ -1,6 +1,6 @@
-"""The words and numbers that the paper's tests share (its section on statistical analysis).
+"""The words and numbers that the paper's tests share (its section on statistical analysis), and what an estimate is.
 
-They are defaults for direct use of `gapfloor.statistics`; an analysis takes them from its plan.
+The numbers are defaults for direct use of `gapfloor.statistics`; an analysis takes them from its plan.
 """
 
 from __future__ import annotations
@@ -112,3 +112,32 @@ def sem(values: Floats) -> float:
     if values.size < 2:
         return NAN
     return float(values.std(ddof=1) / np.sqrt(values.size))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A number that a method estimated; what the method cannot say is NaN."""
+
+    value: float
+    """The estimate."""
+    se: float = NAN
+    """Its standard error."""
+    df: float = NAN
+    """Degrees of freedom of the standard error, where one number describes them."""
+    low: float = NAN
+    """Lower end of the interval."""
+    high: float = NAN
+    """Upper end of the interval."""
+    confidence: float = CONFIDENCE
+    """Confidence of the interval; a recommended interval has the level at which Holm's procedure tested it."""
+    p: float = NAN
+    """Two-sided p against zero, before any correction."""
+    estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
+    method: str = ""
+    """Which method made it: paper or recommended, or the name of another estimator."""
+
+    @property
+    def interval(self) -> Pair:
+        """Both ends of the interval."""
+        return self.low, self.high

@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Ints, Method
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.conventions import ALPHA, NAN, Estimate, Floats, Ints, Method
 
 
 class FamilyTest(ABC):

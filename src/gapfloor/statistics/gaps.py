@@ -37,13 +37,13 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     ROUNDING,
+    Estimate,
     Pair,
     do_not_differ,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.families import FamilyTest
+from gapfloor.statistics.families import FamilyCall, FamilyTest
 from gapfloor.statistics.level_crossing import (
     Episodes,
     LevelTable,
@@ -153,7 +153,9 @@ def gap(
         test_sem=sem(tests),
         mean=mean,
         sem=error,
-        ci=mean_interval(gaps, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        ci=mean_interval(gaps, confidence=confidence, n_resamples=n_resamples, rng=rng)
+        if len(runs) > 1
+        else NO_PAIR,
         p_fisher=combine_fisher(p),
         stouffer_z=combine_stouffer(np.sort(z)),
         runs=tuple(runs),
@@ -232,11 +234,11 @@ def excess_gap(
         return ExcessTest(not_tested="no floor")
     if any(levels.size == 0 for _, levels in (*train, *test, train_floor, test_floor)):
         return ExcessTest(not_tested="no level seeds")
+    if len(train) < least_runs:
+        return ExcessTest(not_tested=f"{len(train)} run{'' if len(train) == 1 else 's'}")
     tables = [level_table(train, train_floor), level_table(test, test_floor)]
     if tables[0] is None or tables[1] is None:
         return ExcessTest(not_tested="fewer than two common levels")
-    if len(train) < least_runs:
-        return ExcessTest(not_tested=f"{len(train)} run{'' if len(train) == 1 else 's'}")
     if all(do_not_differ(table.values) for table in tables if table):
         return ExcessTest(not_tested="the returns of a level set do not differ")
     return _tested(tables[0], tables[1])
@@ -277,3 +279,17 @@ def _estimate(train: LevelTable, test: LevelTable, slope: float) -> tuple[float,
     df = float(satterthwaite(levels, [max(part.df, 1.0) for part in found.levels]))
     estimate = found.estimate if abs(found.estimate) > least else 0.0
     return estimate, (VariancePart(runs, of_runs.df), VariancePart(sum(levels), df))
+
+
+def gap_is_established(gap: FamilyCall) -> bool:
+    """Whether training return exceeds held-out return for new runs on new levels, beyond what the floor shows.
+
+    Both slopes must agree (Berger's intersection-union test): the estimated one, and one, which takes out the whole
+    difference of level sets that do not come from one generator.
+    """
+    return bool(gap.call == "train higher" and gap.p_plain_holm < gap.alpha and gap.test.plain_excess > 0)
+
+
+def may_say_played_levels_differ(gap: FamilyCall) -> bool:
+    """Whether the runs score differently on the training and held-out levels that were played (Holm over games)."""
+    return bool(gap.p_runs_holm < gap.alpha)

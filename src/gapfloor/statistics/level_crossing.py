@@ -36,8 +36,7 @@ import numpy.typing as npt
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.behrens_fisher import VariancePart
-from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, Floats, Ints
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, Estimate, Floats, Ints
 from gapfloor.statistics.welch import satterthwaite, t_estimate
 
 #: Episode returns and level seeds of one run, or of the floor.

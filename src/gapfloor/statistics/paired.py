@@ -23,12 +23,12 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     ROUNDING,
+    Estimate,
     Method,
     do_not_differ,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.welch import moments, t_interval, t_statistic, two_sided_p, welch_of_moments
 
 
@@ -53,10 +53,11 @@ def paired_difference(
     differences = finite_sample(first - second, "a - b")
     df = float(differences.size - 1)
     mean, error = float(differences.mean()), sem(differences)
-    # Drawn whatever the method, so that what is drawn next does not depend on it.
-    ends = mean_interval(differences, confidence=confidence, n_resamples=n_resamples, rng=rng)
-    if method == "recommended":
-        ends = t_interval(mean, error, df, confidence=confidence) if df else NO_PAIR
+    ends = NO_PAIR
+    if df:
+        # Drawn whatever the method, so that what is drawn next does not depend on it.
+        ends = mean_interval(differences, confidence=confidence, n_resamples=n_resamples, rng=rng)
+        ends = t_interval(mean, error, df, confidence=confidence) if method == "recommended" else ends
     return Estimate(
         value=mean, se=error, df=df or NAN, low=ends[0], high=ends[1], confidence=confidence,
         p=float(two_sided_p(t_statistic(mean, error), df)) if df else NAN, method=method,

@@ -27,6 +27,7 @@ from gapfloor.statistics.conventions import (
     NO_PAIR,
     PAPER_MARGIN,
     ROUNDING,
+    Estimate,
     MarginRule,
     Pair,
     Widened,
@@ -34,7 +35,6 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import FamilyTest
 from gapfloor.statistics.run_shape import FamilyShape, family_shape
 from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
@@ -118,7 +118,9 @@ class ReferenceTest(FloorDifference):
     @staticmethod
     def in_family(tests: Sequence[ReferenceTest]) -> list[ReferenceTest]:
         """The tests by the shape of all runs of the family."""
-        shape = family_shape([test.run_values for test in tests if not test.not_tested])
+        if not (tested := [test.run_values for test in tests if not test.not_tested]):
+            return list(tests)
+        shape = family_shape(tested)
         return [test if test.not_tested else _shaped(test, shape) for test in tests]
 
     def estimate(self, *, alpha: float | None = None) -> Estimate:

@@ -13,19 +13,8 @@ References:
 
 from __future__ import annotations
 
-from gapfloor.statistics.families import FamilyCall
-
 #: The floor's own gap is worth a sentence from this share of the runs' gap on.
 FLOOR_SHARE = 0.1
-
-
-def gap_is_established(gap: FamilyCall) -> bool:
-    """Whether training return exceeds held-out return for new runs on new levels, beyond what the floor shows.
-
-    Both slopes must agree (Berger's intersection-union test): the estimated one, and one, which takes out the whole
-    difference of level sets that do not come from one generator.
-    """
-    return bool(gap.call == "train higher" and gap.p_plain_holm < gap.alpha and gap.test.plain_excess > 0)
 
 
 def may_say_new_levels_cost(is_established: bool, *, train: str, test: str) -> bool:
@@ -43,8 +32,3 @@ def may_say_training_levels_learnt(is_established: bool, *, train: str, test: st
     gap between them must be established itself.
     """
     return is_established and train == "above" and test not in ("above", "not tested")
-
-
-def may_say_played_levels_differ(gap: FamilyCall) -> bool:
-    """Whether the runs score differently on the training and held-out levels that were played (Holm over games)."""
-    return bool(gap.p_runs_holm < gap.alpha)

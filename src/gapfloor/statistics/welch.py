@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Pair
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.conventions import ALPHA, NAN, Estimate, Floats, Pair
 
 
 @dataclass(frozen=True)

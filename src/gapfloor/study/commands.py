@@ -25,8 +25,7 @@ from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import Workplace
 from gapfloor.tables.cells import counted
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.registry import table_of
-from gapfloor.tables.table import Table
+from gapfloor.tables.table import Table, table_of
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

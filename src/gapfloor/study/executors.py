@@ -19,7 +19,7 @@ from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
 from gapfloor.leftovers import temporary_folder
 from gapfloor.machine import safe_path
-from gapfloor.records.manifest import content_key
+from gapfloor.records.stored_cell import content_key
 from gapfloor.settings import to_table
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study

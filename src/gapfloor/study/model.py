@@ -30,10 +30,9 @@ from gapfloor.policies.backends import check_backend
 from gapfloor.policies.formats.spec import FORMATS, meaning_of
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.rules import parse_rule, rule_kind
+from gapfloor.rules.rule import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
-from gapfloor.training.hyperparameters import Hyperparameters
-from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.spec import Hyperparameters, TrainingSpec
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class Study(LevelSettings):
 
     def training_specs(self) -> list[tuple[RunGroup, TrainingSpec]]:
         """Every trained run of the study with its group."""
-        from gapfloor.levels import LevelSet
+        from gapfloor.levels.schedule import LevelSet
 
         return [
             (
@@ -236,7 +235,8 @@ def _check_study(study: Study) -> None:
     if doubled:
         raise UsageError(f"The rule {doubled[0]} is in evaluation.rules and in addendum.rules: name it once.")
     check_references(study.references)
-    check_backend(study.evaluation.backend)
+    if study.evaluation.backend is not None:
+        check_backend(study.evaluation.backend)
     if "uniform" not in study.references:
         raise UsageError("The reference uniform is left out: without the floor there are no calls.")
     _check_runs(study)

@@ -8,13 +8,12 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from gapfloor.levels import LevelSet
-from gapfloor.play.cell import design_from
-from gapfloor.play.outcome import is_complete
-from gapfloor.records.manifest import canonical_json
+from gapfloor.levels.schedule import LevelSet
+from gapfloor.play.cell import design_from, is_complete
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
-from gapfloor.rules import rule_kind
+from gapfloor.records.stored_cell import canonical_json
+from gapfloor.rules.rule import rule_kind
 from gapfloor.settings import to_table
 from gapfloor.study.model import Study
 

@@ -23,7 +23,7 @@ from gapfloor.play.protocol import Protocol
 from gapfloor.play.references import BEST_CONSTANT, recorded_name, relative_to_file
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
-from gapfloor.rules import parse_rules, rule_kind
+from gapfloor.rules.rule import parse_rules, rule_kind
 from gapfloor.settings import shipped
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey, WantedCell, report_digest

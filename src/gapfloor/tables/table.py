@@ -1,24 +1,22 @@
-r"""One description of a table, and its writers for files: LaTeX (booktabs), Markdown and CSV.
+"""One description of a table, and the registry of columns from which tables are made.
 
 A table is columns, rows and lines between them. A column describes a quantity once, for every writer (terminal, HTML,
-LaTeX, Markdown, CSV, records) and for the documentation: `data/columns.toml` has them all, read by `tables.registry`.
-The columns make the cells of a row object; a layout that needs its own cells (the paper's: blank repeated names,
-several rows of an analysis in one line) gives them instead. The LaTeX is the paper's layout; Markdown and CSV have the
-same rows, CSV unrounded and with one column per number. `Missing` stands in where the data lack what a table needs, and
-says what.
+LaTeX, Markdown, CSV, records) and for the documentation: `data/columns.toml` has them all. The columns make the cells
+of a row object; a layout that needs its own cells (the paper's: blank repeated names, several rows of an analysis in
+one line) gives them instead. `Missing` stands in where the data lack what a table needs, and says what.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from operator import attrgetter
 from typing import Any, Literal
 
-from gapfloor.escape import escape_csv, escape_markdown, escape_tex, guard_row
-from gapfloor.tables.cells import Cell, Raw, empty_cell, missing_cell, text_cell
+from gapfloor.settings import shipped
+from gapfloor.tables.cells import Cell, empty_cell, formatted, missing_cell, text_cell
 
 Align = Literal["l", "r", "c"]
 #: Stands for an entry that a table leaves blank on purpose.
@@ -164,83 +162,6 @@ class Missing:
     why: str
 
 
-def to_tabular(table: Table) -> str:
-    r"""The `tabular` environment alone, to be \input into a float of one's own."""
-    lines = [rf"\begin{{tabular}}{{{''.join(column.align for column in table.columns)}}}", r"\toprule"]
-    if table.groups:
-        titles = (
-            " & " * (n - 1) if title is None else rf"\multicolumn{{{n}}}{{c}}{{{title.tex}}}"
-            for title, n in table.spans
-        )
-        ordered = sorted(table.groups, key=lambda group: group.first)
-        lines += [
-            " & ".join(titles).replace("  ", " ") + r" \\",
-            "".join(rf"\cmidrule(lr){{{group.first + 1}-{group.last + 1}}}" for group in ordered),
-        ]
-    header = " & ".join(column.header.tex for column in table.columns)
-    lines += [guard_row(header) + r" \\", r"\midrule"]
-    for row in table.rows:
-        if isinstance(row, RuleLine):
-            lines.append(f"\\{row.kind}")
-        else:
-            lines.append(guard_row(" & ".join(cell.tex for cell in row)) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    return "\n".join(lines) + "\n"
-
-
-def to_float(table: Table) -> str:
-    """The table as a float with caption, label and notes."""
-    caption = table.caption.tex
-    if table.status == "exploratory" and not caption.startswith("Exploratory"):
-        caption = f"Exploratory: {caption}"
-    if table.notes:
-        caption += " " + " ".join(escape_tex(note) for note in table.notes)
-    body = to_tabular(table)
-    if table.is_wide:
-        # Shrunk to the line where it is wider, and only there; needs graphicx.
-        fit = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-        body = f"{fit}\n{body.rstrip()}%\n}}\n"
-    return (
-        "\\begin{table}[htbp]\n"
-        f"  \\caption{{{caption}}}\n"
-        f"  \\label{{tab:{table.name}}}\n"
-        "  \\vspace{3pt}\n"
-        "  \\centering\n"
-        f"  \\{table.size}\n"
-        f"  \\setlength{{\\tabcolsep}}{{{table.separation}}}\n"
-        f"{body}"
-        "\\end{table}\n"
-    )
-
-
-def to_markdown(table: Table) -> str:
-    """The table as GitHub-flavoured Markdown with its caption above and its notes below."""
-    status = " (exploratory)" if table.status == "exploratory" else ""
-    headers = [escape_markdown(header) for header in flat_headers(table)]
-    marks = {"l": ":--", "r": "--:", "c": ":-:"}
-    lines = [
-        f"**{escape_markdown(table.title)}**{status}. {escape_markdown(table.caption.plain)}",
-        "",
-        f"| {' | '.join(headers)} |",
-        f"| {' | '.join(marks[column.align] for column in table.columns)} |",
-    ]
-    for row in table.body:
-        lines.append(f"| {' | '.join(escape_markdown(cell.plain) for cell in row)} |")
-    for note in table.notes:
-        lines += ["", f"Note: {escape_markdown(note)}"]
-    return "\n".join(lines) + "\n"
-
-
-def to_csv(table: Table) -> str:
-    """The raw values, unrounded, one number per column; empty where there is no value."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([escape_csv(name) for name in table.csv_names])
-    for row in table.body:
-        writer.writerow([_csv_value(value) for cell in row for value in cell.raw])
-    return out.getvalue()
-
-
 def flat_headers(table: Table) -> list[str]:
     """One header per column, with the name of its group in front."""
     headers = [column.title for column in table.columns]
@@ -250,12 +171,81 @@ def flat_headers(table: Table) -> list[str]:
     return headers
 
 
-def _csv_value(value: Raw) -> str:
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return ""
-    # Only text can be a formula: a negative number stays a number.
-    return (
-        repr(value)
-        if isinstance(value, float)
-        else (escape_csv(value) if isinstance(value, str) else str(value))
+#: Columns by key.
+Registry = dict[str, Column]
+#: What a column takes from a row of its table, given what the table uses it for.
+Source = Callable[[Any, Any], Any]
+
+_WORDS = ("text", "call", "tier")
+#: Letters that stand for a quantity, which LaTeX sets in italics.
+_QUANTITY = re.compile(r"\b([nzZpkH])\b")
+
+
+def read_registry(section: str, sources: Mapping[str, Source]) -> dict[str, Registry]:
+    """The registries of a section by name.
+
+    Args:
+        section: `report`, `results`, or empty for the registries of rows.
+        sources: what the names of `of` stand for.
+    """
+    document = shipped("data/columns.toml")
+    found = document.get(section, {}) if section else document
+    return {
+        name: {key: _column(key, entry, sources) for key, entry in entries.items()}
+        for name, entries in found.items()
+        if section or name not in ("report", "results")
+    }
+
+
+def table_of(
+    name: str, rows: Iterable[Any], *, title: str = "", heads: Mapping[str, str] | None = None
+) -> Table:
+    """The table of a result, with the columns of `results.<name>`; rows are objects or mappings.
+
+    Columns whose field no row has are left out. `heads` replaces words of the titles.
+    """
+    columns, made = list(_results()[name].values()), tuple(rows)
+    if made and all(isinstance(row, Mapping) for row in made):
+        columns = [column for column in columns if any(column.key in row for row in made)]
+    for old, new in (heads or {}).items():
+        columns = [replace(column, title=column.title.replace(old, new)) for column in columns]
+    return Table(name=name, title=title, columns=tuple(columns), rows=made)
+
+
+@cache
+def _results() -> dict[str, Registry]:
+    return read_registry("results", {})
+
+
+def _column(key: str, entry: Mapping[str, Any], sources: Mapping[str, Source]) -> Column:
+    style, *paths = entry["show"].split()
+    title = entry["title"]
+    return Column(
+        key,
+        title,
+        entry["meaning"],
+        _printer(style, paths),
+        align=entry.get("align", "l" if style in _WORDS else "r"),
+        tex=entry.get("tex", _QUANTITY.sub(r"$\1$", title) if _QUANTITY.search(title) else None),
+        csv=tuple(entry.get("csv", "").split()),
+        is_wide=entry.get("is_wide", False),
+        **({"value": sources[entry["of"]]} if "of" in entry else {}),
     )
+
+
+def _printer(style: str, paths: list[str]) -> Callable[[Any], Cell]:
+    """What prints the fields of a row in one style; without a path the row is the value."""
+    if not paths:
+        return lambda value: formatted(style, value)
+    getters = [attrgetter(path) for path in paths]
+
+    def shown(row: Any) -> Cell:
+        if isinstance(row, Mapping):
+            return (
+                formatted(style, *(row[path] for path in paths))
+                if paths[0] in row
+                else empty_cell(len(paths))
+            )
+        return formatted(style, *(getter(row) for getter in getters))
+
+    return shown

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from gapfloor import safetensors_bytes
 from gapfloor.errors import PolicyError, UsageError, shortened
 from gapfloor.input_files import read_policy_file
-from gapfloor.levels import LevelSet
+from gapfloor.levels.schedule import LevelSet
 from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.settings import parse_json

@@ -1,16 +1,18 @@
-"""The training log: one row per update, as Parquet next to the checkpoint, with equal bytes for equal runs.
+"""The training log, one row per update, as Parquet next to the checkpoint; and the checkpoints that a run has kept.
 
-`in_loop_return` is the running mean of training episodes while the weights change. It does not describe a single
-checkpoint and is never reported as a result. Times go to the `log/` folder of the store, not here.
+The log has equal bytes for equal runs. `in_loop_return` is the running mean of training episodes while the weights
+change. It does not describe a single checkpoint and is never reported as a result. Times go to the `log/` folder of the
+store, not here.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +20,10 @@ import pyarrow.parquet as pq
 
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import write_atomically
-from gapfloor.records.schema import read_run_log
+from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.stored_cell import read_run_log
 from gapfloor.statistics.conventions import NAN
+from gapfloor.training.checkpoint import read_header
 from gapfloor.training.spec import TrainingSpec
 
 #: Training episodes over which `in_loop_return` is the mean.
@@ -120,3 +124,54 @@ def note_speed(store: Path, run: str, row: LogRow, steps_per_second: float) -> N
     line = {"time": time.time(), "iteration": row.iteration, "steps": row.steps}
     with open(path, "a", encoding="utf-8") as notes:
         notes.write(json.dumps(line | {"steps_per_second": round(steps_per_second, 1)}) + "\n")
+
+
+@dataclass(frozen=True)
+class KeptCheckpoint:
+    """One checkpoint of a run."""
+
+    path: Path
+    steps: int
+    label: str
+    """The budget under which its cells are filed: the run's own for the last one, otherwise with the steps appended."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The contents of a run's folder."""
+
+    name: str
+    header: Mapping[str, Any]
+    kept: tuple[KeptCheckpoint, ...]
+    log: tuple[InLoop, ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_history(folder: str | Path) -> History:
+    """The checkpoints of `history/`, the last one, and the log of a run's folder."""
+    path = Path(folder)
+    last = path / "checkpoint.safetensors"
+    if not last.is_file():
+        raise UsageError(f"{path} is not a run's folder: it must hold checkpoint.safetensors and history/.")
+    header = read_header(last)
+    found = {int(read_header(file)["steps"]): file for file in sorted((path / "history").glob("*.weights"))}
+    done = header.get("iteration", 0) >= header.get("n_updates", 0)
+    notes = []
+    if not done:
+        notes.append(
+            f"{path.name} is still being trained ({header['steps']:,} steps so far): its newest checkpoint is left out."
+        )
+    if done:
+        found[int(header["steps"])] = last
+    if len(found) < 2:
+        raise UsageError(
+            f"{path} keeps {len(found)} checkpoint{'s' if len(found) != 1 else ''} that can be measured: train with "
+            "gapfloor train --checkpoint-every N to keep checkpoints during training."
+        )
+    run = RunIdentity.from_header(header)
+    final = max(found) if done else -1
+    kept = tuple(
+        KeptCheckpoint(file, steps, run.budget if steps == final else f"{run.budget}@{steps}")
+        for steps, file in sorted(found.items())
+    )
+    return History(run.name, header, kept, read_in_loop(path / "log.parquet"), tuple(notes))

@@ -18,7 +18,7 @@ from torch import nn
 from gapfloor.engines.engine import Engine
 from gapfloor.errors import CheckFailedError
 from gapfloor.training.agent import Agent
-from gapfloor.training.hyperparameters import Hyperparameters
+from gapfloor.training.spec import Hyperparameters
 
 Floats = npt.NDArray[np.float32]
 

@@ -19,7 +19,7 @@ from gapfloor.play.candidate import Entrant, load_candidates
 from gapfloor.play.protocol import InferenceSettings
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import LogitsReader
-from gapfloor.rules import parse_rules
+from gapfloor.rules.rule import parse_rules
 
 OBSERVATIONS = np.random.default_rng(0).uniform(-1, 1, (6, 3)).astype(np.float32)
 FIRST = np.ones(6, dtype=bool)

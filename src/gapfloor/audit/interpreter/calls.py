@@ -337,8 +337,7 @@ def _get(value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:
     is_open = value.is_open or key is MISSING or not value.items
     rest: Alternatives = (Alternative(v.Unknown(describe(call))),) if is_open else ()
     if len(call.args) > 1:
-        default = v.Binding(call.args[1], frame, is_default=True)
-        return (*default.evaluate(str(key)), *rest)
+        return (*v.Binding(call.args[1], frame, is_default=True).evaluate(str(key)), *rest)
     return rest or (Alternative(v.KnownValue(None), origin="literal"),)
 
 

@@ -8,23 +8,15 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
+from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.reading.index import names_in, plain_names_in
 
-PROVENANCE = {
-    "argument": "explicit-call-site",
-    "literal": "explicit-call-site",
-    "default": "default-argument",
-    "option": "config-option",
-}
+#: The provenance that the origin of a deciding constant means.
+PROVENANCE: dict[str, str] = table("words")["provenance_of_origin"]
 _TEMPERATURE = re.compile(r"temperature|temp|temper|noise_scale|std_scale|stddev_scale", re.IGNORECASE)
 _RULE_FLAG = re.compile(r"determin|greedy|stochastic|explor|sampl", re.IGNORECASE)
-_WORDS = {
-    "sampled": "sampling primitive",
-    "epsilon-greedy": "sampling primitive",
-    "argmax": "argmax primitive",
-    "random": "random action",
-}
+_WORDS: dict[str, str] = table("words")["primitives"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,9 +302,10 @@ def _text(item: Alternative) -> str:
     if isinstance(value, v.Action) or (isinstance(value, v.Computed) and value.is_observed):
         words = value.rule if isinstance(value, v.Action) else "a network's answer"
         return f"{words} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
-    if isinstance(value, v.Unknown):
-        return f"not known: {value.text[:60]}"
-    return f"not known: {value.name[:60]}()" if isinstance(value, v.ExternalObject) else ""
+    if isinstance(value, v.Unknown | v.ExternalObject):
+        shown = value.text[:60] if isinstance(value, v.Unknown) else f"{value.name[:60]}()"
+        return f"not known: {shown}"
+    return ""
 
 
 def _names(items: list[_Judged]) -> tuple[str, ...]:

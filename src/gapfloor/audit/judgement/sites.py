@@ -19,6 +19,7 @@ from gapfloor.audit.reading.index import (
     FunctionInfo,
     ModuleInfo,
     arguments_of,
+    is_unit_test,
     kept_on_node,
     last_name,
     names_in,
@@ -33,7 +34,6 @@ _NOT_AN_ENVIRONMENT = pattern("not_an_environment")
 _ENVIRONMENT_NAME = re.compile(r"env|game|world|task|maze|^e$|simulator|arena", re.IGNORECASE)
 _TEXT_SETTING = pattern("text_setting")
 _TEST_LIBRARIES = frozenset({"absl.testing.absltest", "unittest", "unittest.TestCase", "pytest"})
-_VENDORED = re.compile(r"(^|/)(third_?party|vendor|site-packages|node_modules|external|submodules)/")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +72,6 @@ class _Place:
     function: FunctionInfo | None
     call: ast.Call
     handed: ast.expr | None = None
-
-
-def is_unit_test(path: str) -> bool:
-    """Whether a file belongs to unit tests, documentation or code that was copied from elsewhere."""
-    parts = path.lower().split("/")
-    is_test = bool({"tests", "docs", "doc", "unittests", "unit_tests"} & set(parts[:-1]))
-    is_test = is_test or parts[-1].startswith("test_")
-    is_test = is_test or (parts[-1].endswith("_test.py") and not re.search(r"eval|run|play|train", parts[-1]))
-    is_module = re.match(r"test_(env|agent|policy|model|check|eval)", parts[-1]) is not None
-    return (is_test and not is_module) or bool(_VENDORED.search(path))
 
 
 class SiteFinder:

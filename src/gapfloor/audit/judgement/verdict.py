@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gapfloor.audit.interpreter.facts import pattern
+from gapfloor.audit.interpreter.facts import pattern, table
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.learning import EVALUATING
 from gapfloor.audit.reading.index import Index, last_name
+from gapfloor.json_values import jsonable
 
 if TYPE_CHECKING:
     from gapfloor.audit.judgement.paths import Judged
@@ -26,21 +27,10 @@ FIELDS = {
     "evaluates_heldout": "held out", "rule": "rule", "provenance": "provenance", "in_loop": "in-loop",
 }  # fmt: skip
 LEVELS = ("proved", "likely", "open")
-QUANTITIES = (
-    "script", "step", "action", "chosen_by", "decided_by", "rule", "provenance", "in_loop", "evaluates_heldout",
-    "grades", "levels", "constructor", "training_levels", "training_constructor", "agent", "inert_flags", "candidates",
-    "doubts", "evidence", "is_demonstration", "is_reached",
-)  # fmt: skip
 _DEMO = pattern("demo")
 _DEMO_SCRIPT = pattern("demo_script")
 _IGNORE = re.compile(r"#\s*gapfloor:\s*ignore\b")
 VALUE_BASED = pattern("value_based")
-_PRIMITIVES = ("sampling primitive", "argmax primitive", "random action", "the network's answer", "noisy")
-_DECIDERS = {
-    "explicit-call-site": " passed at the call",
-    "default-argument": "default argument",
-    "config-option": "option '",
-}
 
 
 @dataclass(frozen=True)
@@ -99,12 +89,13 @@ class EvaluationPath:
     @property
     def chosen_by(self) -> Mark | None:
         """The line of the primitive that chose the action."""
-        return next((mark for mark in self.evidence if mark.what in _PRIMITIVES), None)
+        words = {*table("words")["primitives"].values(), "the network's answer"}
+        return next((mark for mark in self.evidence if mark.what in words), None)
 
     @property
     def decided_by(self) -> Mark | None:
         """The line of the flag, default or setting that decides the rule."""
-        wanted = _DECIDERS.get(self.provenance)
+        wanted = table("words")["deciders"].get(self.provenance)
         return next((mark for mark in self.evidence[::-1] if wanted and wanted in mark.what), None)
 
     @property
@@ -119,7 +110,7 @@ class EvaluationPath:
 
     def to_dict(self) -> dict[str, Any]:
         """Its quantities as JSON."""
-        return {key: plain(getattr(self, key)) for key in QUANTITIES}
+        return {key: jsonable(getattr(self, key)) for key in table("words")["quantities"]}
 
 
 @dataclass(frozen=True)
@@ -131,15 +122,6 @@ class TrainingRollout:
     levels: str | None
     constructor: str | None
     evidence: tuple[Mark, ...]
-
-
-def plain(value: object) -> Any:
-    """A value of a row as JSON: a line becomes its file, number and words."""
-    if isinstance(value, Mark):
-        return {"file": value.file, "line": value.line, "what": value.what}
-    if isinstance(value, Mapping):
-        return dict(value)
-    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)

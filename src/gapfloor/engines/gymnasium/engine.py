@@ -34,8 +34,7 @@ from gapfloor.engines.gymnasium.description import SUCCESS, describe, score_name
 from gapfloor.engines.gymnasium.factory import begin_level
 from gapfloor.engines.gymnasium.spaces import mask_method
 from gapfloor.errors import GapfloorError, UsageError
-from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.levels.schedule import check_draw
+from gapfloor.levels.schedule import LevelSet, check_draw, draw_levels
 
 #: The mode that records name, since Gymnasium has none.
 MODE = "default"

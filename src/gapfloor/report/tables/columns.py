@@ -19,8 +19,7 @@ from gapfloor.report.findings import (
     agent_name,
 )
 from gapfloor.tables.cells import Cell, fixed, mark_cell, mean_sem, text_cell
-from gapfloor.tables.registry import Source, read_registry
-from gapfloor.tables.table import BLANK, Column
+from gapfloor.tables.table import BLANK, Column, Source, read_registry
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from gapfloor.report.findings import (
 )
 from gapfloor.report.source import ReportSource
 from gapfloor.settings import shipped
-from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.conventions import NAN, Estimate
 from gapfloor.statistics.normalised import published_scale
 from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine

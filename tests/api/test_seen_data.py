@@ -10,8 +10,8 @@ import pyarrow.csv
 import pytest
 
 from command_line import run
-from gapfloor.analysis import analyse
-from gapfloor.analysis.seen_data import data_next_to
+from gapfloor.analysis.apply import analyse
+from gapfloor.api.plan_files import data_next_to
 from gapfloor.plan.lock import lock_path, lock_plan, read_lock
 from gapfloor.plan.model import parse_plan
 from known_truth import game_rows, table
