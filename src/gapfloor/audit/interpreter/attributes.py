@@ -34,6 +34,8 @@ def attribute(item: Alternative, name: str, node: ast.AST, frame: Frame) -> Alte
         case v.External():
             if name == "FLAGS" or (value.name, name) == ("wandb", "config"):
                 return (Alternative(v.Namespace(module=frame.module)),)
+            if name in _CENTRES and "()" in value.name:
+                return (Alternative(v.Action("argmax", node, frame, True)).doubting(*_unread(value.name)),)
             return frame.evaluator.dotted(f"{value.name}.{name}", frame.module)
         case v.Instance():
             return _of_instance(item, value, name, node, frame)

@@ -49,7 +49,7 @@ def _path_of(file: SourceFile, settings: list[FileSetting], fact: dict[str, Any]
     marks = [step]
     if decider is not None:
         marks.append(Mark(file.path, decider.line, f"option '{decider.path[-1]}' is {decider.value!r}"))
-    provenance = "config-option" if decider is not None else "default-argument"
+    provenance = "config-option" if decider is not None else fact.get("provenance", "default-argument")
     level = "open" if rule == "unresolved" else "likely"
     return EvaluationPath(
         script=file.path,

@@ -218,7 +218,7 @@ def _path(
         is_reached=play.is_reached,
         score=role.score,
         reports=role.reports,
-        chooses_levels=item.chooses_unlike(rollouts),
+        chooses_levels=item.chooses_unlike(rollouts) or play.site.is_text,
     )
 
 

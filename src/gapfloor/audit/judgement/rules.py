@@ -73,6 +73,7 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     rules = {item.rule for item in chosen}
     primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, v.Action))
     doubts = frozenset(doubt for item in chosen for doubt in item.item.doubts)
+    doubts |= {doubt for item in judged for guard in item.item.guards for doubt in guard.doubts}
     if is_narrowed:
         doubts |= {"something else that a network computes may reach the same place"}
     near = {id(one.frame.function) for one in primitives}
@@ -112,8 +113,10 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     refused = [item for item in judged if not item.is_live and item.rule is None]
     rivals = rivals or [item for item in refused if not _is_nothing(item.item)]
     provenance, lines, more = _provenance(rivals)
-    if rule == "epsilon-greedy":
-        provenance = "unresolved"  # a library draws; where its epsilon comes from was not followed
+    if rule == "epsilon-greedy" or any(doubt.endswith(v.MAY_BE_GIVEN) for doubt in base.doubts):
+        provenance = (
+            "unresolved"  # where a library's epsilon, or a flag behind `**settings`, comes from is not known
+        )
     if provenance == "config-option" and all(item.rule is None for item in rivals):
         # A setting that chooses between agents says nothing about their rule.
         provenance, lines = "unflagged", ()

@@ -150,12 +150,20 @@ def decide_verdict(
     if not paths:
         return _without_evaluation(training, hints, is_complete=is_complete)
     chosen = preferred(paths)
+    if all(path.grades["rule"] == "open" for path in chosen):
+        # What can be read speaks for what cannot, where it is as clearly an evaluation.
+        least = max(3, *(path.score for path in chosen))
+        answered = [
+            one for one in paths if one.is_reached and one.grades["rule"] != "open" and one.score >= least
+        ]
+        chosen, is_complete = preferred(answered) or chosen, is_complete and not answered
     values: dict[str, Any] = {}
     levels: dict[str, str] = {}
     rivals = [path for path in paths if path.is_reached and not path.makes_pictures]
     rivals = [path for path in rivals if path.agent != "value-based"]
     for name in FIELDS:
-        values[name], levels[name] = _agreed(chosen, name)
+        agreeing = [path for path in chosen if name != "provenance" or path.rule == values["rule"]]
+        values[name], levels[name] = _agreed(agreeing or chosen, name)
         # Which of several evaluations makes the reported numbers is a choice; where they differ, nothing is proved.
         is_disputed = any(getattr(path, name) != values[name] for path in rivals)
         if levels[name] == "proved" and (is_disputed or not is_complete):
@@ -184,13 +192,17 @@ def _without_evaluation(
     rules = [item for item in training if not item.finding.is_value_based] or list(training)
     rules = [item for item in rules if item.finding.rule not in ("random", "constant")]
     found = {item.finding.rule for item in rules}
-    # An environment that nobody could find may be the test environment.
-    is_seen = all(item.role.is_proved and (item.environments or item.play.site.fact) for item in training)
-    if not training or hints or not is_complete or not is_seen:
+    if hints or not is_complete or not any(item.role.is_proved for item in training):
         return OPEN
     answered = found - {"unresolved"}
     rule = next(iter(answered)) if len(answered) == 1 else "unresolved"
-    is_proved = len(found) == 1 and not any(item.finding.doubts or item.play.doubts for item in rules)
+    # An environment that nobody could find may be the test environment.
+    is_seen = all(item.role.is_proved and (item.environments or item.play.site.fact) for item in training)
+    if rule == "unresolved" and not is_seen:
+        return OPEN
+    is_proved = (
+        is_seen and len(found) == 1 and not any(item.finding.doubts or item.play.doubts for item in rules)
+    )
     levels = dict.fromkeys(FIELDS, "proved" if is_proved else "likely")
     return AuditVerdict(False, rule, "n/a", None, levels | ({"rule": "open"} if rule == "unresolved" else {}))
 
@@ -204,6 +216,9 @@ def _agreed(paths: Sequence[EvaluationPath], name: str) -> tuple[Any, str]:
     if len(values) == 1:
         is_proved = len(known) == len(paths) and all(path.grades[name] == "proved" for path in paths)
         return next(iter(values)), "proved" if is_proved else "likely"
+    most, count = values.most_common(1)[0]
+    if count >= 0.75 * len(known) and count > 2:
+        return most, "likely"  # one script of many may differ
     proved = {getattr(path, name) for path in known if path.grades[name] == "proved"}
     if len(proved) > 1:
         return None, "open"  # two ways that were both followed to the end
