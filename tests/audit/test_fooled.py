@@ -211,48 +211,6 @@ def test_a_file_that_cannot_be_read_weakens_only_the_scripts_that_import_it(tmp_
     assert (used.verdict.rule, levels_of(used)["rule"]) == ("argmax", "likely")
 
 
-def test_a_flag_that_makes_one_of_two_rollouts_greedy_marks_the_evaluation(tmp_path: Path):
-    agent = """
-import gym, torch
-from torch import nn
-from torch.distributions import Categorical
-
-
-class Policy(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Linear(4, 2)
-
-    def forward(self, obs):
-        return Categorical(logits=self.net(obs))
-
-
-def collect(env, policy, memory, mean_action=False):
-    obs, done = env.reset(), False
-    while not done:
-        dist = policy(torch.as_tensor(obs))
-        action = dist.probs.argmax() if mean_action else dist.sample()
-        obs, reward, done, _ = env.step(action.item())
-        memory.append((obs, action, reward))
-
-
-env = gym.make("CartPole-v1")
-policy = Policy()
-optimizer = torch.optim.Adam(policy.parameters())
-for _ in range(10):
-    memory = []
-    collect(env, policy, memory)
-    loss = sum(policy(torch.as_tensor(obs)).log_prob(action) for obs, action, _ in memory)
-    loss.backward()
-    optimizer.step()
-    collect(env, policy, [], mean_action=True)
-"""
-    write_files(tmp_path, {"train.py": agent})
-    verdict = scan(str(tmp_path)).verdict
-    assert (verdict.rule, verdict.provenance, verdict.in_loop) == ("argmax", "explicit-call-site", False)
-    assert verdict.levels["rule"] == "likely"
-
-
 def test_an_action_that_is_an_index_is_followed(tmp_path: Path):
     agent = """
 import gym, numpy as np, torch

@@ -147,20 +147,17 @@ def count_ledger(entries: tuple[LedgerEntry, ...] | None = None) -> LedgerCounts
     """The section's counts, from `entries` (default: the whole ledger)."""
     entries = load_ledger() if entries is None else entries
     heldout = [entry for entry in entries if entry.evaluates_heldout]
-
-    def from_provenance(name: str) -> int:
-        return sum(entry.provenance == name for entry in heldout)
-
+    provenances = Counter(entry.provenance for entry in heldout)
     return LedgerCounts(
         codebases=len(entries),
         evaluate_heldout=len(heldout),
         sample=sum(entry.rule == "sampled" for entry in heldout),
         in_loop=sum(entry.in_loop is True for entry in heldout),
-        explicit_call_site=from_provenance("explicit-call-site"),
-        config_option=from_provenance("config-option"),
-        default_argument=from_provenance("default-argument"),
-        training_rollout=from_provenance("training-rollout"),
-        without_explicit_choice=from_provenance("default-argument") + from_provenance("training-rollout"),
+        explicit_call_site=provenances["explicit-call-site"],
+        config_option=provenances["config-option"],
+        default_argument=provenances["default-argument"],
+        training_rollout=provenances["training-rollout"],
+        without_explicit_choice=provenances["default-argument"] + provenances["training-rollout"],
         different_procedures=sum(entry.train_test == "different" for entry in heldout),
         locations_corrected=sum(entry.is_corrected for entry in entries),
         evidence_lines=sum(len(entry.evidence) for entry in entries),

@@ -15,18 +15,17 @@ from gapfloor.audit.judgement import formats
 from gapfloor.audit.judgement.configurations import configured_paths
 from gapfloor.audit.judgement.learning import Updates
 from gapfloor.audit.judgement.paths import PathFinder, inert_parameters
-from gapfloor.audit.judgement.rows import EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.sites import SiteFinder, is_unit_test
 from gapfloor.audit.judgement.verdict import (
     OPEN,
     AuditVerdict,
+    EvaluationPath,
+    TrainingRollout,
     decide_verdict,
     evaluation_hints,
-    speaks_of_levels,
-    without_levels,
 )
-from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
+from gapfloor.audit.reading.settings import Entry, find_script, parse_entry
 from gapfloor.audit.reading.sources import Sources, Unread, read_target
 from gapfloor.tables.readable import ReportResult
 
@@ -118,9 +117,6 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
             is_read = script not in unfinished and not _loads(index, script, unread)
             own = [item for item in training if item.play.script == script]
             scripts.append((script, decide_verdict(here, own, hints=(), is_complete=is_read)))
-        if not speaks_of_levels(index):
-            verdict = without_levels(verdict, paths)
-            scripts = [(script, without_levels(one, by_script[script])) for script, one in scripts]
         rollouts = path_finder.describe_training(training)
     functions = [item for module in index.modules.values() for item in module.functions.values()]
     inert = [text for function in functions for text in inert_parameters(function)]

@@ -13,9 +13,9 @@ from gapfloor.audit.interpreter import classes, operators
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import pattern, words
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
-from gapfloor.audit.interpreter.reaching_definitions import conditions, definitions_in, guards_of, stores_in
+from gapfloor.audit.interpreter.reaching_definitions import conditions, definitions_in, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes, place_of
 
 Alternatives = tuple[Alternative, ...]
 _SETTINGS = pattern("settings")
@@ -80,8 +80,6 @@ def _unread(text: str) -> tuple[str, ...]:
 
 
 def _of_external_object(value: v.ExternalObject, name: str, node: ast.AST, frame: Frame) -> Alternatives:
-    from gapfloor.audit.interpreter.classes import DISTRIBUTION
-
     last = value.name.rsplit(".", 1)[-1]
     if operators.is_ranking(value):
         return (Alternative(operators.part_of_ranking(value, is_place=name in ("indices", "arg"))),)
@@ -89,7 +87,7 @@ def _of_external_object(value: v.ExternalObject, name: str, node: ast.AST, frame
         return setting(name, v.Namespace(), node, frame)
     if name in _CENTRES:
         found = Alternative(v.Action("argmax", node, frame, True))
-        return (found if DISTRIBUTION.search(last) else found.doubting(*_unread(value.name)),)
+        return (found if classes.DISTRIBUTION.search(last) else found.doubting(*_unread(value.name)),)
     return (Alternative(v.External(f"{value.name}().{name}")),)
 
 
@@ -183,26 +181,19 @@ def _given_to_base(name: str, init: Frame) -> Alternatives:
 def _assigned(item: Alternative, value: v.Instance, name: str, frame: Frame) -> list[Alternative]:
     """What the class's own methods assign to `self.name`; the constructor's value in the constructor's frame."""
     found: list[Alternative] = []
-    is_counted = False
-    for info in classes.own(value.info):
-        for method in info.methods.values():
-            for definition in definitions_in(method.node).get(f"self.{name}", []):
-                if definition.kind == "augmented":
-                    is_counted = True
-                    continue
-                home = _frame_of_method(item, value, method, frame)
-                guards = guards_of(home, definition.statement)
-                inner = home.evaluate(definition.expression)
-                for index in definition.path:
-                    inner = operators.project(inner, index)
-                doubt = f"whether {method.name}() has set '{name}' before is not known"
-                mark = Mark(
-                    info.module.path, getattr(definition.statement, "lineno", 0), f"{method.name} sets {name}"
-                )
-                for one in inner:
-                    is_late = method.name != "__init__" and isinstance(one.value, v.KnownValue)
-                    found.append((one.noting(mark).doubting(doubt) if is_late else one).under(*guards))
-    if is_counted:
+    given = [(method, one) for method in classes.methods_of(value.info)
+             for one in definitions_in(method.node).get(f"self.{name}", [])]  # fmt: skip
+    for method, definition in given:
+        if definition.kind == "augmented":
+            continue
+        home = _frame_of_method(item, value, method, frame)
+        doubt = f"whether {method.name}() has set '{name}' before is not known"
+        line = getattr(definition.statement, "lineno", 0)
+        mark = Mark(method.module.path, line, f"{method.name} sets {name}")
+        for one in frame.evaluator.defined_by(definition, home):
+            is_late = method.name != "__init__" and isinstance(one.value, v.KnownValue)
+            found.append(one.noting(mark).doubting(doubt) if is_late else one)
+    if any(definition.kind == "augmented" for _, definition in given):
         found = [one for one in found if not isinstance(one.value, v.KnownValue)]
         found.append(Alternative(v.Unknown(f"self.{name}, which is counted", is_neutral=True)))
     real = [one for one in found if not (isinstance(one.value, v.KnownValue) and one.value.value is None)]
@@ -221,8 +212,7 @@ def _with_method_stores(
         return found
     added = [
         (key, expression, _frame_of_method(item, value, method, frame))
-        for info in classes.own(value.info)
-        for method in info.methods.values()
+        for method in classes.methods_of(value.info)
         for _, key, expression in stores_in(method.node).get(f"self.{name}", ())
     ]
     result = []
@@ -273,13 +263,13 @@ def mode_of(frame: Frame) -> Alternative:
     """Whether networks are in training mode: the last `.eval()` or `.train()` before the call, caller by caller."""
     chain = frame.chain()
     for here, inner in [*zip(chain, [*(one.call for one in chain[1:]), None], strict=True)][::-1]:
-        end = here.module.order.get(inner, 10**9) if inner is not None else 10**9
+        end = place_of(inner) if inner is not None else 10**9
         switches = [
             node
             for node in own_nodes(here.scope)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
             if node.func.attr in ("eval", "train") and len(node.args) <= 1 and not node.keywords
-            if here.module.order[node] < end
+            if place_of(node) < end
         ]
         if switches:
             last = switches[-1]

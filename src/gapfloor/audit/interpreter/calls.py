@@ -138,20 +138,18 @@ def fits(function: FunctionInfo, call: ast.Call) -> bool:
 def evaluate_call(call: ast.Call, frame: Frame) -> Alternatives:
     """What a call gives back."""
     function = call.func
-    found: list[Alternative] = []
     if isinstance(function, ast.Attribute):
-        for base in frame.evaluate(function.value):
-            found.extend(one.after(base) for one in _method_of(base, call, function, frame))
-        return tuple(found)
-    if isinstance(function, ast.Name) and function.id == "super":
+        bases = frame.evaluate(function.value)
+        return tuple(one.after(base) for base in bases for one in _method_of(base, call, function, frame))
+    name = function.id if isinstance(function, ast.Name) else ""
+    if name == "super":
         for home in (frame, frame.parent):
             if home is not None and home.function is not None and home.function.owner is not None:
                 return (Alternative(v.SuperOf(home.function.owner, home.receiver)),)
-    if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
+    if name == "getattr" and len(call.args) >= 2:
         return _getattr(call, frame)
-    for target in frame.evaluate(function):
-        found.extend(one.after(target) for one in call_value(target, call, frame))
-    return tuple(found)
+    targets = frame.evaluate(function)
+    return tuple(one.after(target) for target in targets for one in call_value(target, call, frame))
 
 
 def _getattr(call: ast.Call, frame: Frame) -> Alternatives:
@@ -248,32 +246,25 @@ def construct(value: v.Class, call: ast.Call, frame: Frame) -> Alternatives:
     return (Alternative(made),)
 
 
-def environments_of(given: ast.expr, frame: Frame) -> Alternatives:
+def environments_of(given: ast.expr | None, frame: Frame) -> Alternatives:
     """The environments that an expression can be, or that a function it names can make."""
-    found: list[Alternative] = []
-    for item in frame.evaluate(given):
-        found.extend(as_environments(item, frame))
-    return tuple(found)
+    return tuple(one for item in frame.evaluate(given) for one in as_environments(item, frame))
 
 
 def as_environments(item: Alternative, frame: Frame, depth: int = 4) -> list[Alternative]:
     """The environments in a value: itself, in a list of makers, or made by a function."""
     value = item.value
-    found: list[Alternative] = []
     if isinstance(value, v.Environment):
         return [item]
     if depth == 0:
         return []
+    held: list[Alternative] = []
     if isinstance(value, v.Sequence):
-        for element in value.elements[:2]:
-            for inner in value.frame.evaluate(element):
-                found.extend(as_environments(inner, frame, depth - 1))
+        held = [one for element in value.elements[:2] for one in value.frame.evaluate(element)]
     elif isinstance(value, v.Callable) and may_enter(value.function, frame):
-        inner_frame = frame.enter(value.function, None, value.receiver, value.parent, value.preset)
-        for inner in inner_frame.returns():
-            if isinstance(inner.value, v.Environment | v.Callable):
-                found.extend(as_environments(inner, inner_frame, depth - 1))
-    return [one.after(item) for one in found]
+        frame = frame.enter(value.function, None, value.receiver, value.parent, value.preset)
+        held = [one for one in frame.returns() if isinstance(one.value, v.Environment | v.Callable)]
+    return [one.after(item) for inner in held for one in as_environments(inner, frame, depth - 1)]
 
 
 def _method_of(base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame) -> Alternatives:

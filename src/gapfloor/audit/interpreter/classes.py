@@ -49,6 +49,11 @@ def own(info: ClassInfo) -> list[ClassInfo]:
     return [item for item in mro(info) if isinstance(item, ClassInfo)]
 
 
+def methods_of(info: ClassInfo) -> list[FunctionInfo]:
+    """The methods of the class and of its bases in the repository."""
+    return [method for item in own(info) for method in item.methods.values()]
+
+
 def external_bases(info: ClassInfo) -> list[str]:
     """The names of bases outside the repository."""
     return [item for item in mro(info) if isinstance(item, str)]
@@ -80,9 +85,7 @@ def _decide(info: ClassInfo, kind: Kind) -> bool:
     if kind == "distribution":
         return any(DISTRIBUTION.search(base) for base in bases)
     if kind == "set by name":
-        nodes = [
-            node for item in inner for method in item.methods.values() for node in own_nodes(method.node)
-        ]
+        nodes = [node for method in methods_of(info) for node in own_nodes(method.node)]
         return any(
             (isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "__setattr__"))
             or (isinstance(node, ast.Attribute) and node.attr == "__dict__")

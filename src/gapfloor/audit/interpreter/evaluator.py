@@ -24,7 +24,7 @@ from gapfloor.audit.interpreter.reaching_definitions import (
     reaching,
 )
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import Index, ModuleInfo, own_nodes
+from gapfloor.audit.reading.index import Index, ModuleInfo, own_nodes, place_of
 
 DEEPEST_EVALUATION = 90
 MOST_ALTERNATIVES = 16
@@ -187,7 +187,7 @@ class Evaluator:
             alive, older = reaching(frame.module, frame.scope, definitions, use)
             for definition in alive:
                 found = [item.under(*self._spared_by(definition, frame, use)) for item in found]
-                found.extend(self._defined_by(definition, frame, use))
+                found.extend(self.defined_by(definition, frame, use))
         if older:
             spared = [guard for definition in alive for guard in self._spared_by(definition, frame, use)]
             found.extend(item.under(*spared) for item in self._outer_name(name, frame, has_own=bool(found)))
@@ -196,11 +196,14 @@ class Evaluator:
     def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[v.Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""
         tests = conditions(frame.module, definition.statement, frame.scope, use)
-        if len(tests) != 1 or frame.module.order[definition.statement] > frame.module.order.get(use, 10**9):
+        if len(tests) != 1 or place_of(definition.statement) > place_of(use):
             return []
         return [v.Guard(tests[0][0], not tests[0][1], frame)]
 
-    def _defined_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Alternative]:
+    def defined_by(
+        self, definition: Assignment, frame: Frame, use: ast.AST | None = None
+    ) -> list[Alternative]:
+        """What one definition gives a name, under the conditions that decide whether it is made before `use`."""
         guards = guards_of(frame, definition.statement, use)
         node, path = definition.expression, definition.path
         if definition.kind == "definition":
@@ -305,39 +308,27 @@ class Evaluator:
 
 def _decide(test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
     """Whether a condition holds (options at their defaults), and the constants that say so."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        known, used = _decide(test.operand, frame)
-        return (None if known is None else not known), used
-    if isinstance(test, ast.BoolOp):
-        return _of_parts(test, frame)
-    if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        return _of_comparison(test, frame)
-    if isinstance(test, ast.Compare | ast.BinOp):
-        return None, []
-    alternatives = frame.evaluate(test)
-    truths = {_truthiness(item.value) for item in alternatives}
-    if len(truths) == 1:
-        return truths.pop(), list(alternatives)
-    return None, list(alternatives)
-
-
-def _of_parts(test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
-    decisive = isinstance(test.op, ast.Or)
-    parts = [_decide(value, frame) for value in test.values]
-    for known, used in parts:
-        if known is decisive:
-            return known, used
-    everything = [item for _, used in parts for item in used]
-    if all(known is not None for known, _ in parts):
-        return not decisive, everything
-    return None, everything
-
-
-def _of_comparison(test: ast.Compare, frame: Frame) -> tuple[bool | None, list[Alternative]]:
-    left = frame.evaluate(test.left)
-    right = frame.evaluate(test.comparators[0])
-    answers = {_compare(test.ops[0], one.value, other.value) for one in left for other in right}
-    used = [*left, *(item for item in right if item.origin != "literal")]
+    match test:
+        case ast.UnaryOp(op=ast.Not()):
+            known, used = _decide(test.operand, frame)
+            return (None if known is None else not known), used
+        case ast.BoolOp():
+            decisive = isinstance(test.op, ast.Or)
+            parts = [_decide(value, frame) for value in test.values]
+            for known, used in parts:
+                if known is decisive:
+                    return known, used
+            is_settled = all(known is not None for known, _ in parts)
+            return (not decisive if is_settled else None), [item for _, used in parts for item in used]
+        case ast.Compare(ops=[sign]):
+            left, right = frame.evaluate(test.left), frame.evaluate(test.comparators[0])
+            answers = {_compare(sign, one.value, other.value) for one in left for other in right}
+            used = [*left, *(item for item in right if item.origin != "literal")]
+        case ast.Compare() | ast.BinOp():
+            return None, []
+        case _:
+            used = [*frame.evaluate(test)]
+            answers = {_truthiness(item.value) for item in used}
     return (answers.pop() if len(answers) == 1 else None), used
 
 
@@ -360,14 +351,11 @@ def _compare_noise(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | Non
     is_left = isinstance(left, v.Noise)
     noise, other = (left, right) if is_left else (right, left)
     number = other.value if isinstance(other, v.KnownValue) else None
-    if not isinstance(noise, v.Noise) or noise.kind != "uniform" or not isinstance(noise.node, ast.Call):
+    is_drawn = isinstance(noise, v.Noise) and noise.kind == "uniform" and isinstance(noise.node, ast.Call)
+    is_ordered = isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+    if not (is_drawn and is_ordered and isinstance(number, int | float)) or 0 < number < 1:
         return None
-    if not isinstance(number, int | float) or 0 < number < 1:
-        return None
-    is_below = isinstance(sign, ast.Lt | ast.LtE) == is_left
-    if not isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
-        return None
-    return (number >= 1) if is_below else (number <= 0)
+    return number >= 1 if isinstance(sign, ast.Lt | ast.LtE) == is_left else number <= 0
 
 
 def _compare(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:

@@ -137,17 +137,9 @@ def find_actor_by_call(text: str) -> Fact | None:
 
 
 def find_loops(name: str) -> list[Fact]:
-    """The facts about the function `name`; a shorter import path of the same package counts."""
-    head, _, tail = name.rpartition(".")
+    """The facts about the function `name`, or about the `learn` of a known package's agents."""
     found = [fact for fact in facts("loops") if fact.name == name]
-    if found or not head:
-        return found
-    if tail == "learn":
+    if not found and name.endswith(".learn"):
         agents = [fact for fact in facts("loops") if fact.environment_at == "constructor"]
-        return [fact for fact in agents if name.startswith(fact.name.rpartition(".")[0] + ".")][:1]
-    if "()" in name:
-        return []  # a method of an object, whatever it is called
-    package = head.split(".")[0] + "."
-    return [
-        fact for fact in facts("loops") if fact.name.startswith(package) and fact.name.endswith("." + tail)
-    ]
+        found = [fact for fact in agents if name.startswith(fact.name.rpartition(".")[0] + ".")][:1]
+    return found

@@ -22,7 +22,7 @@ from gapfloor.audit.interpreter.facts import (
     words,
 )
 from gapfloor.audit.interpreter.operators import RANKINGS, RECORDED, combine, innermost
-from gapfloor.audit.interpreter.options import is_settings_class
+from gapfloor.audit.interpreter.options import CASTS, MISSING, cast, is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import arguments_of, last_name, names_in
 
@@ -34,10 +34,10 @@ SHAPING = pattern("shaping")
 _FIRST_ARGUMENT = words("first_argument")
 _OBJECT_MAKERS = words("object_makers")
 _SETTINGS_PARSERS = words("settings_parsers")
+_SETTINGS_LOADERS = words("settings_loaders")
 _ENVIRONMENT_WORD = pattern("environment_word")
 _ENVIRONMENT_MAKER = pattern("environment_maker")
 _NOISE_WORD = re.compile(r"gumbel|rand|uniform|normal$|noise|thompson", re.IGNORECASE)
-_CASTS = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
@@ -47,20 +47,18 @@ def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     fact = find_environment(name)
     if fact is not None:
         given = calls.argument(call, fact.factory, fact.factory_position) if fact.factory else None
-        made = [one for item in frame.evaluate(given) for one in _made(item, call, frame)]
-        return tuple(made) if given is not None and made else (Alternative(v.Environment(name, call, frame)),)
+        if any(isinstance(item.value, v.Callable | v.Class) for item in frame.evaluate(given)):
+            return calls.environments_of(given, frame) or (Alternative(v.Unknown(describe(call))),)
+        return (Alternative(v.Environment(name, call, frame)),)
     if last in ("partial", "partialmethod", "Partial") and first is not None:
         return _partial(call, frame)
     if last in _FIRST_ARGUMENT and first is not None:
         return frame.evaluate(first)
     if last in ("instantiate", "instantiate_from_config") and first is not None:
         return _instantiate(call, frame)
-    if name in _CASTS and len(call.args) == 1:
+    if name in CASTS and len(call.args) == 1:
         return _cast(name, call, frame)
-    if last in ("safe_load", "full_load", "unsafe_load", "compose") or name in (
-        "yaml.load",
-        "OmegaConf.load",
-    ):
+    if {last, name} & _SETTINGS_LOADERS:
         return (Alternative(v.Namespace()),)
     if last in _SETTINGS_PARSERS and first is not None:
         for item in frame.evaluate(first):
@@ -106,15 +104,6 @@ def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
         return tuple(item.doubting(f"{name}() is taken to hand on what it is given") for item in found)
     stated = _by_flag(call, frame) if is_function else ()
     return stated or (Alternative(v.ExternalObject(name, call, frame)),)
-
-
-def _made(item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
-    """The environments that a function of the repository makes, where a library's maker is given one."""
-    if not isinstance(item.value, v.Callable | v.Class):
-        return []
-    if isinstance(item.value, v.Class):
-        return [*calls.construct(item.value, call, frame)]
-    return calls.as_environments(item, frame) or [Alternative(v.Unknown(describe(call)))]
 
 
 def draw_of_function(name: str, call: ast.Call) -> str | None:
@@ -255,11 +244,9 @@ def _cast(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     for item in frame.evaluate(call.args[0]):
         value = item.value
         if isinstance(value, v.KnownValue) and isinstance(value.value, str | int | float):
-            try:
-                cast: v.Value = v.KnownValue(_CASTS[name](value.value))
-            except (ValueError, OverflowError):
-                cast = v.Unknown(describe(call), is_neutral=True)
-            found.append(replace(item, value=cast))
+            made = cast(name, value.value)
+            unread = v.Unknown(describe(call), is_neutral=True)
+            found.append(replace(item, value=unread if made is MISSING else v.KnownValue(made)))
         else:
             is_kept = isinstance(value, v.Action | v.Computed | v.Noise | v.Unknown)
             found.extend([item] if is_kept else combine([(item,)], call, frame))
@@ -277,9 +264,7 @@ def external_method(
     if not separator:
         return external_call(name, call, frame)
     fact = find_actor(kind, method)
-    if fact is not None:
-        return by_fact(fact, base.value, call, frame)
-    return primitive_method(base, call, function, frame)
+    return by_fact(fact, base.value, call, frame) if fact else primitive_method(base, call, function, frame)
 
 
 def call_object(value: v.ExternalObject, call: ast.Call, frame: Frame) -> Alternatives:
@@ -402,11 +387,10 @@ def by_fact(fact: Fact, value: object, call: ast.Call, frame: Frame) -> Alternat
     mark = Mark(frame.module.path, call.lineno, f"{fact.name}.{fact.method}: {fact.source}")
     if fact.rule is not None:
         return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)
-    if fact.flag_at == "constructor":
-        if not isinstance(value, v.ExternalObject) or value.name != fact.name:
-            return (Alternative(v.Unknown(describe(call)), marks=(mark,)),)
-        call, frame = value.call, value.frame
-    if fact.flag is not None and fact.true and fact.false:
+    is_made = isinstance(value, v.ExternalObject) and value.name == fact.name
+    if fact.flag_at == "constructor" and is_made:
+        call, frame = value.call, value.frame  # type: ignore[attr-defined]
+    if fact.flag is not None and fact.true and fact.false and (is_made or fact.flag_at == "call"):
         return flagged(fact, call, frame, mark)
     return (Alternative(v.Unknown(describe(call)), marks=(mark,)),)
 
@@ -429,12 +413,12 @@ def flagged(fact: Fact, call: ast.Call, frame: Frame, mark: Mark) -> Alternative
     if given is None and (default is None or any(item.arg is None for item in call.keywords)):
         return (Alternative(v.Unknown(f"the flag {flag} of {describe(call.func)}"), marks=(mark,)),)
     test: ast.expr = given if given is not None else ast.copy_location(ast.Constant(bool(default)), call)
-    if given is None:
-        note = Mark(frame.module.path, call.lineno, f"default argument {flag}={default} of the library")
-        frame.cache[test] = (Alternative(v.KnownValue(bool(default)), marks=(note,), origin="default"),)
-    elif isinstance(given, ast.Constant):
-        note = Mark(frame.module.path, given.lineno, f"{flag}={describe(given)} passed at the call")
-        frame.cache[test] = (Alternative(v.KnownValue(given.value), marks=(note,), origin="argument"),)
+    if isinstance(test, ast.Constant):
+        origin, said = "argument", f"{flag}={describe(given)} passed at the call"
+        if given is None:
+            origin, said = "default", f"default argument {flag}={default} of the library"
+        note = Mark(frame.module.path, test.lineno, said)
+        frame.cache[test] = (Alternative(v.KnownValue(test.value), marks=(note,), origin=origin),)
     return tuple(
         Alternative(v.Action(rule, call, frame, rule == "sampled"), (v.Guard(test, holds, frame),), (mark,))
         for holds, rule in ((True, fact.true), (False, fact.false))

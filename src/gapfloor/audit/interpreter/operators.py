@@ -12,7 +12,7 @@ from gapfloor.audit.interpreter.facts import is_deterministic_function
 from gapfloor.audit.interpreter.options import MISSING, literal
 from gapfloor.audit.interpreter.reaching_definitions import branch_path, guards_of, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, describe
-from gapfloor.audit.reading.index import last_name, own_nodes
+from gapfloor.audit.reading.index import last_name, own_nodes, place_of
 
 Alternatives = tuple[Alternative, ...]
 _OPERATORS = {
@@ -229,16 +229,10 @@ def subscript(node: ast.Subscript, frame: Frame) -> Alternatives:
         if chosen:
             # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen. The best of several
             # draws is still a draw.
-            held = frame.evaluate(node.value)
-            return tuple(one for one in held if _is_draw(one)) or tuple(chosen)
-    found: list[Alternative] = []
-    for item in frame.evaluate(node.value):
-        found.extend(one.after(item) for one in _item(item, key, node, frame))
-    return tuple(found)
-
-
-def _is_draw(item: Alternative) -> bool:
-    return isinstance(item.value, v.Action) and item.value.rule == "sampled"
+            actions = [one for one in frame.evaluate(node.value) if isinstance(one.value, v.Action)]
+            return tuple(one for one in actions if one.value.rule == "sampled") or tuple(chosen)  # type: ignore[union-attr]
+    held = frame.evaluate(node.value)
+    return tuple(one.after(item) for item in held for one in _item(item, key, node, frame))
 
 
 def _item(item: Alternative, key: object, node: ast.Subscript, frame: Frame) -> Alternatives:
@@ -361,7 +355,7 @@ def with_stores(found: Alternatives, name: str, use: ast.AST, frame: Frame) -> A
     around = {id(node) for node, _ in branch_path(frame.module, use, frame.scope)}
     for place, (statement, key, expression) in enumerate(stores):
         inside = {id(node) for node, _ in branch_path(frame.module, statement, frame.scope)}
-        if frame.module.order[statement] > frame.module.order.get(use, 10**9) and not inside & around:
+        if place_of(statement) > place_of(use) and not inside & around:
             continue
         if any(node is use for node in own_nodes(statement)):
             continue  # `actions[i] = f(actions)` reads what was there before

@@ -15,7 +15,7 @@ from gapfloor.audit.reading.sources import SETTINGS_ENDINGS
 
 #: What `literal` gives for an expression that is none, and the default of a setting that has none.
 MISSING = object()
-_CASTS = {"int": int, "float": float, "bool": bool}
+CASTS = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class OptionTable:
                 for length in range(1, len(setting.path)):
                     self._sections[_normal(setting.path[length - 1])].add(setting.path[:length])
         for module in index.modules.values():
-            for node in module.order:
+            for node in module.nodes:
                 for name, default, line in _options_of(node):
                     self._entries[_normal(name)].append(_entry(name, default, line, module))
 
@@ -151,7 +151,7 @@ def _options_of_call(node: ast.Call) -> list[tuple[str, Any, int]]:
         if "default" in keywords:
             default, line = literal(keywords["default"]), keywords["default"].lineno
             if isinstance(default, str) and "type" in keywords:
-                default = _cast(last_name(keywords["type"]), default)  # as argparse does it
+                default = cast(last_name(keywords["type"]), default)  # as argparse does it
         elif "action" in keywords:
             default = {"store_true": False, "store_false": True}.get(
                 str(literal(keywords["action"])), MISSING
@@ -163,17 +163,18 @@ def _options_of_call(node: ast.Call) -> list[tuple[str, Any, int]]:
         # A row of a hand-written table: two names, then a type and a default, or nothing for a switch.
         row = node.args[0].elts
         names = [*filter(None, map(_text, row[:2]))]
-        if len(names) == 2 and len(row) >= 4 and last_name(row[2]) in {"str", *_CASTS}:
+        if len(names) == 2 and len(row) >= 4 and last_name(row[2]) in CASTS:
             return [(names[1], literal(row[3]), node.lineno)]
         if len(names) == 2 and (len(row) == 2 or (len(row) == 3 and isinstance(row[2], ast.Constant))):
             return [(names[1], False, node.lineno)]
     return []
 
 
-def _cast(kind: str, value: Any) -> Any:
+def cast(kind: str, value: Any) -> Any:
+    """A value as `int`, `float`, `bool` or `str` make it, or `MISSING`."""
     try:
-        return value if kind == "str" else _CASTS[kind](value)
-    except (KeyError, ValueError):
+        return CASTS[kind](value)
+    except (KeyError, ValueError, OverflowError):
         return MISSING
 
 
@@ -218,7 +219,7 @@ def literal(node: ast.expr) -> Any:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         value = literal(node.operand) if isinstance(node.operand, ast.Constant) else MISSING
         return -value if isinstance(value, int | float) else MISSING
-    if isinstance(node, ast.Call) and last_name(node) in _CASTS and len(node.args) == 1:
+    if isinstance(node, ast.Call) and last_name(node) in CASTS and len(node.args) == 1:
         value = literal(node.args[0])
-        return _CASTS[last_name(node)](value) if isinstance(value, int | float) else MISSING
+        return cast(last_name(node), value) if isinstance(value, int | float) else MISSING
     return MISSING

@@ -11,10 +11,24 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from gapfloor.audit.interpreter.values import Frame, Guard
-from gapfloor.audit.reading.index import ModuleInfo, dotted_name, kept_on_node, last_name, own_nodes
+from gapfloor.audit.reading.index import (
+    ModuleInfo,
+    dotted_name,
+    kept_on_node,
+    last_name,
+    own_nodes,
+    parent_of,
+)
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
 _LEAVING = ast.Return | ast.Raise | ast.Break | ast.Continue
+#: Where statements with one target keep it and its value, and what the target then is.
+_GIVING = {
+    ast.AnnAssign: ("target", "value", "assign"), ast.AugAssign: ("target", "value", "augmented"),
+    ast.NamedExpr: ("target", "value", "assign"), ast.withitem: ("optional_vars", "context_expr", "assign"),
+    ast.For: ("target", "iter", "element"), ast.AsyncFor: ("target", "iter", "element"),
+    ast.comprehension: ("target", "iter", "element"),
+}  # fmt: skip
 _FILLING = frozenset({"append", "extend", "add", "insert", "appendleft"})
 
 
@@ -45,18 +59,9 @@ def definitions_in(scope: ast.AST) -> dict[str, list[Assignment]]:
 def _definitions_of(node: ast.AST) -> list[Assignment]:
     if isinstance(node, ast.Assign):
         return [item for target in node.targets for item in _unpack(target, node, node.value, ())]
-    if isinstance(node, ast.AnnAssign) and node.value is not None:
-        return _unpack(node.target, node, node.value, ())
-    if isinstance(node, ast.AugAssign):
-        return _unpack(node.target, node, node.value, (), kind="augmented")
-    if isinstance(node, ast.NamedExpr):
-        return _unpack(node.target, node, node.value, ())
-    if isinstance(node, ast.For | ast.AsyncFor):
-        return _unpack(node.target, node, node.iter, (), kind="element")
-    if isinstance(node, ast.comprehension):
-        return _unpack(node.target, node, node.iter, (), kind="element")
-    if isinstance(node, ast.withitem) and node.optional_vars is not None:
-        return _unpack(node.optional_vars, node, node.context_expr, ())
+    if type(node) in _GIVING:
+        target, value, kind = _GIVING[type(node)]
+        return _unpack(getattr(node, target), node, getattr(node, value), (), kind)
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [Assignment(node.name, node, node, kind="definition")]
     if isinstance(node, ast.Import | ast.ImportFrom):
@@ -66,8 +71,14 @@ def _definitions_of(node: ast.AST) -> list[Assignment]:
 
 
 def _unpack(
-    target: ast.AST, statement: ast.AST, expression: ast.AST, path: tuple[int, ...], kind: str = "assign"
+    target: ast.AST | None,
+    statement: ast.AST,
+    expression: ast.AST | None,
+    path: tuple[int, ...],
+    kind: str = "assign",
 ) -> list[Assignment]:
+    if expression is None:
+        return []
     if isinstance(target, ast.Name):
         return [Assignment(target.id, statement, expression, path, kind)]
     if isinstance(target, ast.Tuple | ast.List):
@@ -108,32 +119,39 @@ def stores_in(scope: ast.AST) -> dict[str, list[tuple[ast.AST, ast.expr | None, 
 
 def branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.AST, str]]:
     """The compound statements around `node` inside `scope`, outermost first, each with the branch it is in."""
-    kept = module.branches.get((node, scope))
-    if kept is None:
-        kept = module.branches[node, scope] = _branch_path(module, node, scope)
-    return kept
+    return _around(module, node, scope)[0]
 
 
-def _branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.AST, str]]:
-    path: list[tuple[ast.AST, str]] = []
-    while node is not scope and node in module.parents:
-        parent = module.parents[node]
-        branch = ""
-        if isinstance(parent, ast.If | _LOOPS | ast.Try):
-            parts = ("body", "orelse", "handlers", "finalbody")
-            branch = next((one for one in parts if any(kid is node for kid in getattr(parent, one, ()))), "")
-        elif isinstance(parent, ast.IfExp):
-            branch = "body" if node is parent.body else "orelse" if node is parent.orelse else ""
-        if branch:
-            path.append((parent, branch))
-        node = parent
-    return path[::-1]
+def _around(
+    module: ModuleInfo, node: ast.AST, scope: ast.AST
+) -> tuple[list[tuple[ast.AST, str]], list[tuple[ast.expr, bool]]]:
+    """The branches around a node, and the tests before it that would have left its block: `if done: return`."""
+    key = (node, scope)
+    if key not in module.known:
+        path: list[tuple[ast.AST, str]] = []
+        survived: list[tuple[ast.expr, bool]] = []
+        module.known[key] = path, survived
+        while node is not scope and (parent := parent_of(node)) is not None:
+            for branch in ("body", "orelse", "handlers", "finalbody"):
+                held = getattr(parent, branch, None)
+                if isinstance(held, list) and node in held:
+                    before = [
+                        one for one in held[: held.index(node)] if isinstance(one, ast.If) and not one.orelse
+                    ]
+                    survived += [(one.test, False) for one in before if isinstance(one.body[-1], _LEAVING)]
+                    if isinstance(parent, ast.If | _LOOPS | ast.Try):
+                        path.insert(0, (parent, branch))
+                elif held is node and isinstance(parent, ast.IfExp):
+                    path.insert(0, (parent, branch))
+            node = parent
+    found: tuple[list[tuple[ast.AST, str]], list[tuple[ast.expr, bool]]] = module.known[key]
+    return found
 
 
 class _Flow:
     """Which definitions of one name are alive before each statement of a scope; None is the value from before it."""
 
-    def __init__(self, module: ModuleInfo, scope: ast.AST, definitions: list[Assignment]) -> None:
+    def __init__(self, scope: ast.AST, definitions: list[Assignment]) -> None:
         self._made: dict[ast.AST, Alive] = defaultdict(frozenset)
         self._matters: set[ast.AST] = set()
         self._breaks: Alive = frozenset()
@@ -143,14 +161,17 @@ class _Flow:
         for definition in definitions:
             statement = definition.statement
             while not isinstance(statement, ast.stmt):
-                statement = module.parents[statement]
+                statement = parent_of(statement) or scope
             self._made[statement] |= {definition}
-        waiting = [*self._made, *(node for node in own_nodes(scope) if isinstance(node, _LEAVING))]
+        waiting: list[ast.AST | None] = [
+            *self._made,
+            *(node for node in own_nodes(scope) if isinstance(node, _LEAVING)),
+        ]
         while waiting:
             node = waiting.pop()
-            if node is not scope and node not in self._matters:
+            if node is not None and node is not scope and node not in self._matters:
                 self._matters.add(node)
-                waiting.append(module.parents[node])
+                waiting.append(parent_of(node))
         self.after = self._run(getattr(scope, "body", []), frozenset({None})) | self._returned
 
     def _run(self, block: list[ast.stmt], state: Alive) -> Alive:
@@ -205,26 +226,26 @@ def reaching(
     """The definitions that can reach `use`, and whether an older value (a parameter) can reach it too."""
     others = [one for one in definitions if not isinstance(one.statement, ast.comprehension)]
     for one in definitions:
-        if one not in others and _contains(module, module.parents[one.statement], use):
+        if one not in others and _contains(parent_of(one.statement), use):
             return [one], False
     if not others:
         return [], True
     key = (scope, others[0].name)
-    if key not in module.flows:
-        module.flows[key] = _Flow(module, scope, others)
-    flow = module.flows[key]
+    if key not in module.known:
+        module.known[key] = _Flow(scope, others)
+    flow = module.known[key]
     node: ast.AST | None = use
     while node is not None and node not in flow.before:
-        node = module.parents.get(node)
+        node = parent_of(node)
     alive = flow.before[node] if node is not None else flow.after
     found = [one for one in others if one in alive]
     return (found, None in alive) if alive else (others, True)
 
 
-def _contains(module: ModuleInfo, outer: ast.AST, inner: ast.AST) -> bool:
+def _contains(outer: ast.AST | None, inner: ast.AST) -> bool:
     node: ast.AST | None = inner
     while node is not None and node is not outer:
-        node = module.parents.get(node)
+        node = parent_of(node)
     return node is not None
 
 
@@ -240,7 +261,7 @@ def conditions(
             for item, branch in path
             if isinstance(item, ast.If | ast.IfExp) and (id(item), branch) not in shared
         ),
-        *_survived(module, node, scope),
+        *_around(module, node, scope)[1],
     ]
 
 
@@ -258,25 +279,3 @@ def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:
     """The loops around `node` in its frame, outermost first."""
     path = branch_path(frame.module, node, frame.scope)
     return [one for one, branch in path if branch == "body" and isinstance(one, _LOOPS)]
-
-
-def _survived(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.expr, bool]]:
-    """The tests of statements before `node` that would have left its block: `if done: return`."""
-    kept = module.survived.get((node, scope))
-    if kept is None:
-        kept = module.survived[node, scope] = []
-        current = node
-        while current is not scope and current in module.parents:
-            parent = module.parents[current]
-            for block in ("body", "orelse", "finalbody"):
-                statements = getattr(parent, block, None)
-                if isinstance(statements, list) and any(item is current for item in statements):
-                    before = statements[: next(i for i, item in enumerate(statements) if item is current)]
-                    leaving = [one for one in before if isinstance(one, ast.If) and not one.orelse]
-                    kept.extend((one.test, False) for one in leaving if _leaves(one.body))
-            current = parent
-    return kept
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.rows import FIELDS, VALUE_BASED, EvaluationPath
+from gapfloor.audit.judgement.verdict import FIELDS, VALUE_BASED, EvaluationPath
 from gapfloor.audit.reading.settings import FileSetting, read_settings
 from gapfloor.audit.reading.sources import SourceFile
 

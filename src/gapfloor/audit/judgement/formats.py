@@ -7,14 +7,14 @@ constructors of training and test side by side. The verdict follows.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from gapfloor import __version__
 from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, plain
-from gapfloor.audit.judgement.verdict import AuditVerdict, preferred
+from gapfloor.audit.judgement.verdict import FIELDS, AuditVerdict, EvaluationPath, plain, preferred
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
 
 if TYPE_CHECKING:
@@ -72,18 +72,11 @@ def as_sarif(result: ScanResult) -> dict[str, Any]:
         found.append(_sarif_result("inert-flag", f"{what} is accepted and never read.", (mark,), mark))
     notes = [{"level": "warning", "message": {"text": text}} for text in result.warnings]
     notes += [{"level": "error", "message": {"text": result.error}}] if result.error else []
-    rules = table("words")["sarif_rules"].items()
-    driver = {
-        "name": "gapfloor",
-        "version": __version__,
-        "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in rules],
-    }
+    document = deepcopy(table("words")["sarif"])
+    document["runs"][0]["tool"]["driver"]["version"] = __version__
     invocation = {"executionSuccessful": not result.error, "toolExecutionNotifications": notes}
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "invocations": [invocation], "results": found}],
-    }
+    document["runs"][0] |= {"invocations": [invocation], "results": found}
+    return dict(document)
 
 
 def _sarif_result(name: str, text: str, marks: tuple[Mark, ...], at: Mark) -> dict[str, Any]:
@@ -126,9 +119,7 @@ def as_markdown(result: ScanResult) -> str:
     groups: dict[tuple[str, ...], list[str]] = {}
     for script in scripts:
         sites = [path for path in ranked if path.script == script]
-        verdict = (
-            verdicts.get(script) if len(scripts) > 1 else None
-        )  # the verdict below is that of one script
+        verdict = verdicts.get(script) if len(scripts) > 1 else None  # that of one script stands below
         groups.setdefault(tuple(_script(sites, verdict, result)), []).append(script)
     lines += ["## Evidence", ""] if groups else []
     for body, same in list(groups.items())[:_MOST_SCRIPTS]:
@@ -195,7 +186,7 @@ def _script(sites: list[EvaluationPath], verdict: AuditVerdict | None, result: S
             lines.append(f"    - {name}: {code}{played}")
     if verdict is not None:
         answers = (
-            f"{COLUMNS[name]} **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
+            f"{FIELDS[name]} **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
             for name in ("rule", "evaluates_heldout", "in_loop")
         )
         lines.append(f"- verdict: {', '.join(answers)}")
@@ -217,7 +208,7 @@ def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str
     verdict = result.verdict
     words = meanings(verdict, chosen)
     lines = [
-        f"- {COLUMNS[name]}: **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
+        f"- {FIELDS[name]}: **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
         + (f". {escape_markdown(words[name])}" if words[name] else "")
         for name in ("rule", "provenance", "evaluates_heldout", "in_loop")
     ]

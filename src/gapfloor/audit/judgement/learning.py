@@ -26,6 +26,8 @@ from gapfloor.audit.reading.index import (
     last_name,
     names_in,
     own_nodes,
+    parent_of,
+    place_of,
 )
 
 EVALUATING = pattern("evaluating")
@@ -276,32 +278,28 @@ def _is_fresh(play: Play, home: Frame | None, loop: ast.AST | None) -> tuple[boo
         return True, True
     chain = play.frame.chain()
     receiver = last_name(play.site.receiver) if play.site.receiver is not None else ""
-    inside = chain[chain.index(home) + 1 :]
-    names = {id(play.frame): receiver}
-    for here in reversed(inside):  # the environment may have another name in the function that hands it on
-        binding = here.bindings.get(names[id(here)])
-        if here.caller is not None:
-            is_passed = binding is not None and binding.expression is not None
-            names[id(here.caller)] = last_name(binding.expression) if is_passed else receiver  # type: ignore[union-attr, arg-type]
-    for position, here in enumerate(inside):
-        inner = inside[position + 1].call if position + 1 < len(inside) else play.site.call
-        receiver = names[id(here)]
-        resets = [node for node in own_nodes(here.scope) if _resets(node, receiver)]
-        if resets:
-            # A reset under a condition may not happen.
-            return True, any(not _further_conditions(here, node, inner or here.scope) for node in resets)
+    name, found = receiver, None
+    inner: ast.AST | None = play.site.call
+    for here in reversed(chain[chain.index(home) + 1 :]):
+        resets = [node for node in own_nodes(here.scope) if _resets(node, name)]
+        if resets:  # a reset under a condition may not happen
+            found = any(not _further_conditions(here, node, inner or here.scope) for node in resets)
+        # The environment may have another name in the function that hands it on.
+        binding, inner = here.bindings.get(name), here.call
+        name = last_name(binding.expression) if binding and binding.expression else receiver
+    if found is not None:
+        return True, found
     if play.frame is not home or loop is None:
         return False, False
     # In the loop's own body: the environment is reset before a loop of its own that learns nothing.
     loops = [one for one in loops_around(home, play.site.call) if one is not loop]
-    order = home.module.order
-    own = next((one for one in loops if order[one] > order[loop]), None)
+    own = next((one for one in loops if place_of(one) > place_of(loop)), None)
     if own is None:
         return False, False
     reset = any(
         _resets(node, receiver) and not _further_conditions(home, node, own)
-        for node in own_nodes(home.module.parents[own])
-        if order[loop] < order[node] < order[play.site.call]
+        for node in own_nodes(parent_of(own) or own)
+        if place_of(loop) < place_of(node) < place_of(play.site.call)
     )
     rest = {node for node in own_nodes(loop) if isinstance(node, ast.Call)} - {
         *own_nodes(own),

@@ -133,7 +133,7 @@ def _count_alternatives(environment: v.Environment) -> tuple[Alternative, ...] |
         return None
     # An environment of the repository may read its level count from a setting instead of an argument.
     module = environment.info.module
-    for node in module.order:
+    for node in module.nodes:
         is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
         if is_read and _LEVEL_COUNT.match(node.attr):  # type: ignore[attr-defined]
             found = module.frame.evaluate(node)

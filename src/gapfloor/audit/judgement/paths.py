@@ -18,10 +18,10 @@ from gapfloor.audit.interpreter.library import by_fact, flagged
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.judgement.learning import Role, Updates, decide_role, given_flags
 from gapfloor.audit.judgement.levels import NOT_MADE, PlayedLevels, chosen_levels, differ, is_draw, level_sets
-from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
-from gapfloor.audit.reading.index import FunctionInfo, last_name, own_nodes, plain_names_in
+from gapfloor.audit.judgement.verdict import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
+from gapfloor.audit.reading.index import FunctionInfo, last_name, own_nodes, parent_of, plain_names_in
 
 
 @dataclass(eq=False)
@@ -139,8 +139,6 @@ class PathFinder:
             for item in judged
             if item.finding.rule not in ("random", "constant", "recorded") or item.role.kind == "rollout"
         ]
-        for script in dict.fromkeys(item.play.script for item in judged):
-            _tell_apart([item for item in judged if item.play.script == script])
         everywhere = [item for item in judged if item.role.kind == "rollout"]
         elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
         found: list[EvaluationPath] = []
@@ -305,21 +303,6 @@ class PathFinder:
         return list(found.values())
 
 
-def _tell_apart(here: list[Judged]) -> None:
-    """Call a rollout an evaluation where a flag at its call makes it greedy, while others of its script explore."""
-    rollouts = [item for item in here if item.role.kind == "rollout" and item.play.site.fact is None]
-    if not any(item.finding.rule in ("sampled", "epsilon-greedy", "mixed") for item in rollouts):
-        return
-    for item in rollouts:
-        # Its episodes begin after an update, and nothing is learned between two of its steps.
-        is_apart = item.role.is_fresh and item.role.home is not item.play.frame
-        is_greedy = item.finding.rule == "argmax" and item.finding.provenance == "explicit-call-site"
-        if is_greedy and is_apart:
-            item.role.kind, item.role.is_proved = "evaluation", False
-            item.role.score = max(item.role.score, 3)
-            item.role.doubts.add("a flag makes these steps greedy, so they are taken for an evaluation")
-
-
 def _agent(play: Play, finding: RuleFinding) -> str | None:
     """Whether a value or a policy acts: by what is maximised, or by the names of the script and the acting class."""
     owners = [one.frame.function.owner for one in finding.primitives if one.frame.function is not None]
@@ -334,7 +317,7 @@ def _agent(play: Play, finding: RuleFinding) -> str | None:
 def _is_pooled(play: Play) -> bool:
     """Whether the returns of several evaluations go into one list, and so of several versions of the weights."""
     for frame in play.frame.chain()[1:]:
-        parent = frame.caller.module.parents.get(frame.call) if frame.caller and frame.call else None
+        parent = parent_of(frame.call) if frame.caller and frame.call else None
         if isinstance(parent, ast.Call) and last_name(parent.func) == "extend":
             return True
     return False

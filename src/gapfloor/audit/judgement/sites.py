@@ -23,6 +23,7 @@ from gapfloor.audit.reading.index import (
     last_name,
     names_in,
     own_nodes,
+    parent_of,
 )
 
 MOST_CHAINS = 40
@@ -59,7 +60,7 @@ class Play:
     doubts: frozenset[str]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class _Place:
     module: ModuleInfo
     function: FunctionInfo | None
@@ -92,12 +93,10 @@ class SiteFinder:
             if not is_unit_test(module.path) and not _TEST_LIBRARIES & set(module.imports.values())
         ]
         for module in self._modules:
-            for node in module.order:
-                if isinstance(node, ast.Call):
-                    self._enter(module, node)
+            for call, function in module.calls:
+                self._enter(module, call, function)
 
-    def _enter(self, module: ModuleInfo, call: ast.Call) -> None:
-        function = _function_of(module, call)
+    def _enter(self, module: ModuleInfo, call: ast.Call, function: FunctionInfo | None) -> None:
         name = last_name(call.func)
         if isinstance(call.func, ast.Name) and name in module.imports:
             name = module.imports[name].rsplit(".", 1)[-1]
@@ -115,15 +114,13 @@ class SiteFinder:
     def sites(self) -> list[Site]:
         """Every site of the repository, in the order of files and lines."""
         tails = {fact.name.rsplit(".", 1)[-1] for fact in facts("loops")}
-        found: list[Site] = []
-        for module in self._modules:
-            for node in module.order:
-                if isinstance(node, ast.Call):
-                    found.extend(self._sites_of(module, node, tails))
+        places = [(module, *place) for module in self._modules for place in module.calls]
+        found = [site for place in places for site in self._sites_of(*place, tails)]
         return sorted(found, key=lambda site: (site.module.path, site.call.lineno))
 
-    def _sites_of(self, module: ModuleInfo, call: ast.Call, tails: set[str]) -> Iterator[Site]:
-        function = _function_of(module, call)
+    def _sites_of(
+        self, module: ModuleInfo, call: ast.Call, function: FunctionInfo | None, tails: set[str]
+    ) -> Iterator[Site]:
         owner = function.owner if function is not None else None
         # What an environment's own methods step is an inner environment.
         is_inside = owner is not None and classes.is_a(owner, "environment")
@@ -134,7 +131,7 @@ class SiteFinder:
         elif isinstance(call.func, ast.Attribute) and not is_inside and (call.args or call.keywords):
             receiver, first = call.func.value, call.args[0] if call.args else None
             if name in ("step", "step_async", "act", "step_env"):
-                if _may_be_environment(module, call, receiver, owner):
+                if _may_be_environment(call, receiver, owner):
                     yield Site(module, function, call, receiver, _action_argument(call))
             elif name in ("send", "put") and isinstance(first, ast.Tuple) and len(first.elts) >= 2:
                 # The action is sent to a worker process: `pipe.send(("step", action))`.
@@ -291,12 +288,13 @@ class SiteFinder:
             likely = [item for item in environments if not item.is_unlikely]
             environments = likely or environments
             if not environments:
-                others = [item for item in receivers if not isinstance(item.value, v.Unknown)]
-                is_named = _ENVIRONMENT_NAME.search(last_name(site.receiver))
-                if not is_named or (others and all(isinstance(item.value, v.Instance) for item in others)):
-                    owner = [item.value.info for item in others if isinstance(item.value, v.Instance)]
-                    if not is_named or not any("step" in one.methods for one in owner):
-                        return None
+                known = [item.value for item in receivers if not isinstance(item.value, v.Unknown)]
+                owners = [one.info for one in known if isinstance(one, v.Instance)]
+                is_other = (
+                    known and len(owners) == len(known) and not any("step" in one.methods for one in owners)
+                )
+                if is_other or not _ENVIRONMENT_NAME.search(last_name(site.receiver)):
+                    return None
                 doubts |= {f"what {ast.unparse(site.receiver)} is cannot be read"}
         assert site.action is not None
         if _is_passed_on(site.action, frame, is_known=bool(environments)):
@@ -305,16 +303,14 @@ class SiteFinder:
         return Play(site, frame, environments, actions, script, is_reached, doubts)
 
 
-def _may_be_environment(
-    module: ModuleInfo, call: ast.Call, receiver: ast.expr, owner: ClassInfo | None
-) -> bool:
+def _may_be_environment(call: ast.Call, receiver: ast.expr, owner: ClassInfo | None) -> bool:
     word = last_name(receiver)
     if word in ("self", "super"):
         return False
     if last_name(call.func) == "act":
         # gym3's `act` gives nothing back; other environments have agents of their own that act.
         is_agents = owner is not None and re.search(r"env", owner.name, re.IGNORECASE)
-        return isinstance(module.parents[call], ast.Expr) and "env" in word and not is_agents
+        return isinstance(parent_of(call), ast.Expr) and "env" in word and not is_agents
     return bool(_ENVIRONMENT_NAME.search(word)) or not _NOT_AN_ENVIRONMENT.search(word)
 
 
@@ -355,13 +351,6 @@ def _handed_call(call: ast.Call) -> ast.Call | None:
     if not is_known or not isinstance(given, ast.Tuple | ast.List):
         return None
     return ast.copy_location(ast.Call(call.func, list(given.elts), []), call)
-
-
-def _function_of(module: ModuleInfo, node: ast.AST) -> FunctionInfo | None:
-    scope: ast.AST = module.scope_of(node)
-    while isinstance(scope, ast.ClassDef):
-        scope = module.scope_of(scope)
-    return module.functions.get(scope)
 
 
 def _action_argument(call: ast.Call) -> ast.expr:

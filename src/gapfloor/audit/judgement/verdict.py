@@ -1,4 +1,4 @@
-"""From evaluation paths to one verdict per script and one for the repository.
+"""The rows of a scan, and from them one verdict per script and one for the repository.
 
 Absence must be proved: "no evaluation" is said only where every environment reaches training alone and nothing in the
 code that was reached speaks of an evaluation.
@@ -10,15 +10,136 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from gapfloor.audit.interpreter.facts import pattern
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.learning import EVALUATING
-from gapfloor.audit.judgement.paths import Judged
-from gapfloor.audit.judgement.rows import FIELDS, EvaluationPath
 from gapfloor.audit.reading.index import Index, last_name
+
+if TYPE_CHECKING:
+    from gapfloor.audit.judgement.paths import Judged
+
+#: The four answers, and the words before them in a report.
+FIELDS = {
+    "evaluates_heldout": "held out", "rule": "rule", "provenance": "provenance", "in_loop": "in-loop",
+}  # fmt: skip
+LEVELS = ("proved", "likely", "open")
+QUANTITIES = (
+    "script", "step", "action", "chosen_by", "decided_by", "rule", "provenance", "in_loop", "evaluates_heldout",
+    "grades", "levels", "constructor", "training_levels", "training_constructor", "agent", "inert_flags", "candidates",
+    "doubts", "evidence", "is_demonstration", "is_reached",
+)  # fmt: skip
+_DEMO = pattern("demo")
+_DEMO_SCRIPT = pattern("demo_script")
+_IGNORE = re.compile(r"#\s*gapfloor:\s*ignore\b")
+VALUE_BASED = pattern("value_based")
+_PRIMITIVES = ("sampling primitive", "argmax primitive", "random action", "the network's answer", "noisy")
+_DECIDERS = {
+    "explicit-call-site": " passed at the call",
+    "default-argument": "default argument",
+    "config-option": "option '",
+}
+
+
+@dataclass(frozen=True)
+class EvaluationPath:
+    """One way in which a script measures a policy."""
+
+    script: str
+    rule: str
+    provenance: str
+    in_loop: bool | None
+    """Whether weights change while the environment is played."""
+    evaluates_heldout: bool | None
+    """Whether the levels differ from those of training."""
+    step: Mark
+    """The line that steps the environment."""
+    action: str
+    """The expression that is handed to the environment."""
+    levels: str | None = None
+    training_levels: str | None = None
+    """The training levels that they were compared with."""
+    constructor: str | None = None
+    training_constructor: str | None = None
+    agent: str | None = None
+    """value-based or policy-gradient, where that is known."""
+    inert_flags: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    """What the action may be, where the rule is open."""
+    evidence: tuple[Mark, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """What had to be assumed."""
+    grades: Mapping[str, str] = field(default_factory=dict)
+    """proved, likely or open, for each field."""
+    has_training: bool = False
+    functions: tuple[str, ...] = ()
+    is_reached: bool = True
+    score: int = 0
+    reports: bool = True
+    """Whether anything on the way to its step sums or keeps what episodes return."""
+    chooses_levels: bool = False
+    """Whether levels are chosen when an episode begins, otherwise than in training."""
+
+    @property
+    def makes_pictures(self) -> bool:
+        """Whether it makes pictures or measures time, by the names of its script and functions."""
+        return any(_DEMO.search(word) for word in (self._stem, *self.functions))
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether it makes pictures or data, or only shows an agent at play, by its names."""
+        return self.makes_pictures or bool(_DEMO_SCRIPT.search(self._stem))
+
+    @property
+    def _stem(self) -> str:
+        return self.script.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+    @property
+    def chosen_by(self) -> Mark | None:
+        """The line of the primitive that chose the action."""
+        return next((mark for mark in self.evidence if mark.what in _PRIMITIVES), None)
+
+    @property
+    def decided_by(self) -> Mark | None:
+        """The line of the flag, default or setting that decides the rule."""
+        wanted = _DECIDERS.get(self.provenance)
+        return next((mark for mark in self.evidence[::-1] if wanted and wanted in mark.what), None)
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether its rule is a choice that somebody made and that can be seen."""
+        return self.provenance in ("explicit-call-site", "config-option")
+
+    def is_accepted(self, texts: Mapping[str, tuple[str, ...]]) -> bool:
+        """Whether a comment on the stepping line, or on the line above it, accepts it."""
+        near = texts.get(self.step.file, ())[max(self.step.line - 2, 0) : self.step.line]
+        return any(_IGNORE.search(line) for line in near)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its quantities as JSON."""
+        return {key: plain(getattr(self, key)) for key in QUANTITIES}
+
+
+@dataclass(frozen=True)
+class TrainingRollout:
+    """Where a script plays to learn."""
+
+    script: str
+    rule: str
+    levels: str | None
+    constructor: str | None
+    evidence: tuple[Mark, ...]
+
+
+def plain(value: object) -> Any:
+    """A value of a row as JSON: a line becomes its file, number and words."""
+    if isinstance(value, Mark):
+        return {"file": value.file, "line": value.line, "what": value.what}
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -132,33 +253,11 @@ def _speaks_for_policy(path: EvaluationPath) -> bool:
     return path.agent == "policy-gradient" or (path.agent is None and path.rule != "unresolved")
 
 
-_LEVELS = pattern("levels")
-
-
-def speaks_of_levels(index: Index) -> bool:
-    """Whether anything in the code separates levels, tasks or splits by a name."""
-    nodes = (node for module in index.modules.values() for node in module.order)
-    names = (getattr(one, "id", None) or getattr(one, "attr", None) or getattr(one, "arg", None)
-             or str(getattr(one, "value", ""))[:40] for one in nodes
-             if isinstance(one, ast.Name | ast.Attribute | ast.arg | ast.keyword | ast.Constant))  # fmt: skip
-    return any(map(_LEVELS.search, names))
-
-
-def without_levels(verdict: AuditVerdict, paths: Sequence[EvaluationPath]) -> AuditVerdict:
-    """A verdict whose held-out answer is open, where nothing in the repository separates levels: probably none are."""
-    if verdict.evaluates_heldout is not None or verdict.levels.get("rule") == "open":
-        return verdict
-    if any(path.chooses_levels or (path.constructor and path.training_constructor) for path in paths):
-        return verdict  # something was compared, and it may differ
-    return replace(verdict, evaluates_heldout=False, levels={**verdict.levels, "evaluates_heldout": "likely"})
-
-
 def evaluation_hints(index: Index, reached: set[str]) -> list[Mark]:
     """What in the given files speaks of an evaluation: flags, functions, modes and test environments."""
     modules = [index.modules[path] for path in sorted(reached) if path in index.modules]
-    calls = [node for module in modules for node in module.order if isinstance(node, ast.Call)]
-    called = {last_name(node.func) for node in calls}
-    found = [(module.path, node, _hint(node, called)) for module in modules for node in module.order]
+    called = {last_name(call.func) for module in modules for call, _ in module.calls}
+    found = [(module.path, node, _hint(node, called)) for module in modules for node in module.nodes]
     return [Mark(path, getattr(node, "lineno", 1), words) for path, node, words in found if words]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gapfloor.errors import UsageError
@@ -40,10 +41,12 @@ def find_git_dir(path: Path) -> Path | None:
     return None
 
 
-def _environment() -> dict[str, str]:
+def run_git(
+    folder: Path, *arguments: str, is_git_dir: bool = False, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """The answer of a plumbing command in a work tree, or for a git directory."""
     # A promisor remote could name any helper program: allow no transport at all, and no prompt.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_TERMINAL_PROMPT": "0",
@@ -51,12 +54,11 @@ def _environment() -> dict[str, str]:
         "GIT_NO_REPLACE_OBJECTS": "1",
         "LC_ALL": "C",
     }
-
-
-def _run(command: list[str], *, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    place = [f"--git-dir={folder}"] if is_git_dir else ["-C", str(folder)]
+    command = ["git", "-c", "core.fsmonitor=false", *place, *arguments]
     try:
         return subprocess.run(
-            command, input=stdin, capture_output=True, env=_environment(), check=False, timeout=MOST_SECONDS
+            command, input=stdin, capture_output=True, env=environment, check=False, timeout=MOST_SECONDS
         )
     except subprocess.TimeoutExpired as error:
         raise UsageError(
@@ -69,13 +71,7 @@ def _run(command: list[str], *, stdin: bytes = b"") -> subprocess.CompletedProce
         ) from error
 
 
-def run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """The answer of a plumbing command in a work tree."""
-    return _run(["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments])
-
-
-def _git(git_dir: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return _run(["git", "-c", "core.fsmonitor=false", f"--git-dir={git_dir}", *arguments], stdin=stdin)
+_git = partial(run_git, is_git_dir=True)
 
 
 def resolve_commit(git_dir: Path, revision: str = "HEAD") -> str:
@@ -104,14 +100,8 @@ def list_tree(git_dir: Path, commit: str) -> list[TreeFile]:
             continue
         # A partial clone lists objects that it does not hold; their size is unknown.
         size = int(fields[3]) if fields[3].isdigit() else -1
-        files.append(
-            TreeFile(
-                path=name.decode(errors="replace"),
-                blob=fields[2].decode(),
-                size=size,
-                is_link=fields[0] == b"120000",
-            )
-        )
+        path, blob = name.decode(errors="replace"), fields[2].decode()
+        files.append(TreeFile(path, blob, size, is_link=fields[0] == b"120000"))
     return files
 
 

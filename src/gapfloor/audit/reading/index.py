@@ -76,24 +76,22 @@ class ClassInfo:
 
 @dataclass(eq=False)
 class ModuleInfo:
-    """A parsed file; every node knows its parent and its place in the order of the text."""
+    """A parsed file."""
 
     path: str
     tree: ast.Module
     frame: Frame = field(init=False)
     """The frame of its own body, given by the evaluator."""
     imports: dict[str, str] = field(default_factory=dict)
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
-    order: dict[ast.AST, int] = field(default_factory=dict)
+    nodes: list[ast.AST] = field(default_factory=list)
+    """Every node, in the order of the text."""
+    calls: list[tuple[ast.Call, FunctionInfo | None]] = field(default_factory=list)
+    """Every call, with the function whose body holds it."""
     functions: dict[ast.AST, FunctionInfo] = field(default_factory=dict)
     classes: dict[ast.AST, ClassInfo] = field(default_factory=dict)
     changed_globals: set[str] = field(default_factory=set)
-    branches: dict[tuple[ast.AST, ast.AST], list[tuple[ast.AST, str]]] = field(default_factory=dict)
-    """The compound statements around a node inside a scope, found by `reaching_definitions`."""
-    survived: dict[tuple[ast.AST, ast.AST], list[tuple[ast.expr, bool]]] = field(default_factory=dict)
-    """The tests before a node that would have left its block, found by `reaching_definitions`."""
-    flows: dict[tuple[ast.AST, str], Any] = field(default_factory=dict)
-    """Where the definitions of a name in a scope are alive, found by `reaching_definitions`."""
+    known: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    """What `reaching_definitions` found about its nodes and names."""
 
     @property
     def dotted(self) -> str:
@@ -116,10 +114,10 @@ class ModuleInfo:
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The function, class or module whose body holds `node`."""
-        parent = self.parents[node]
-        while not isinstance(parent, Scope):
-            parent = self.parents[parent]
-        return parent
+        parent = parent_of(node)
+        while parent is not None and not isinstance(parent, Scope):
+            parent = parent_of(parent)
+        return parent or self.tree
 
 
 @dataclass
@@ -145,7 +143,6 @@ class Index:
     settings: list[SourceFile] = field(default_factory=list)
     """Configuration files of the repository, as text."""
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
-    _direct: dict[str, list[ModuleInfo]] = field(default_factory=dict)
     _found: dict[tuple[str, str | None], ModuleInfo | None] = field(default_factory=dict)
 
     def find_module(self, dotted: str, importer: ModuleInfo | None = None) -> ModuleInfo | None:
@@ -185,25 +182,17 @@ class Index:
     def reach(self, module: ModuleInfo) -> frozenset[str]:
         """The paths of the modules that a module can load: itself, its imports, theirs, and so on."""
         if module.path not in self._reach:
-            found = {module.path}
-            waiting = [module]
+            found, waiting = {module.path}, [module]
             while waiting:
-                for target in self._loaded(waiting.pop()):
-                    if target.path not in found:
+                importer = waiting.pop()
+                dotted = set(importer.imports.values())
+                for name in sorted(dotted | {one.rpartition(".")[0] for one in dotted} - {""}):
+                    target = self.find_module(name, importer)
+                    if target is not None and target.path not in found:
                         found.add(target.path)
                         waiting.append(target)
             self._reach[module.path] = frozenset(found)
         return self._reach[module.path]
-
-    def _loaded(self, importer: ModuleInfo) -> list[ModuleInfo]:
-        """The modules that a module imports itself."""
-        if importer.path not in self._direct:
-            named = {
-                name for dotted in importer.imports.values() for name in (dotted, dotted.rpartition(".")[0])
-            }
-            found = [self.find_module(name, importer) for name in sorted(named) if name]
-            self._direct[importer.path] = [target for target in found if target is not None]
-        return self._direct[importer.path]
 
     def outside_assignments(
         self, name: str, script: ModuleInfo, but: object = None
@@ -219,6 +208,17 @@ class Index:
             for module, value in self.set_from_outside.get(name, ())
             if module.path in reach and (module.path, value.lineno) != own
         ]
+
+
+def parent_of(node: ast.AST) -> ast.AST | None:
+    """The node around a node; none around a module or a node that was made here."""
+    return node.__dict__.get("_parent")
+
+
+def place_of(node: ast.AST) -> int:
+    """A node's place in the order of the text; a node that was made here comes last."""
+    place: int = node.__dict__.get("_place", 10**9)
+    return place
 
 
 def last_name(node: ast.AST) -> str:
@@ -337,10 +337,11 @@ def _enter_nodes(module: ModuleInfo) -> None:
     stack: list[tuple[ast.AST, FunctionInfo | None, ClassInfo | None]] = [(module.tree, None, None)]
     while stack:
         node, outer, owner = stack.pop()
-        module.order[node] = len(module.order)
+        node.__dict__["_place"] = len(module.nodes)
+        module.nodes.append(node)
         inner_outer, inner_owner = outer, owner
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            is_method = owner is not None and module.parents[node] is owner.node
+            is_method = owner is not None and parent_of(node) is owner.node
             function = FunctionInfo(node=node, module=module, owner=owner if is_method else None, outer=outer)
             module.functions[node] = function
             if is_method and owner is not None:
@@ -350,13 +351,14 @@ def _enter_nodes(module: ModuleInfo) -> None:
             inner_owner = ClassInfo(node=node, module=module, outer=outer)
             module.classes[node] = inner_owner
         elif isinstance(node, ast.Call):
+            module.calls.append((node, outer))
             around = outer
             while around is not None:
                 around.calls.append(node)
                 around = around.outer
         children = child_nodes(node)
         for child in children:
-            module.parents[child] = node
+            child.__dict__["_parent"] = node
         stack.extend((child, inner_outer, inner_owner) for child in reversed(children))
 
 
@@ -364,7 +366,7 @@ def _enter_imports(module: ModuleInfo) -> None:
     package = (
         module.dotted.split(".") if module.path.endswith("__init__.py") else module.dotted.split(".")[:-1]
     )
-    for node in module.order:
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.split(".")[0]
@@ -383,7 +385,7 @@ def _enter_imports(module: ModuleInfo) -> None:
 
 def _enter_replacements(index: Index, module: ModuleInfo) -> None:
     """Attributes and globals that are changed from elsewhere: what a class or a module says is then not all."""
-    for node in module.order:
+    for node in module.nodes:
         if isinstance(node, ast.Global):
             module.changed_globals.update(node.names)
         elif isinstance(node, ast.Call) and last_name(node.func) == "setattr" and len(node.args) == 3:

@@ -57,23 +57,12 @@ def _is_shallow(tree: ast.Module) -> bool:
     return False
 
 
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+_NOT_ASKED_FOR = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.type_ignore)
 
 
 def child_nodes(node: ast.AST) -> list[ast.AST]:
     """The nodes directly below a node, without operators and contexts, which no reader asks for."""
-    fields = _FIELDS.get(type(node))
-    if fields is None:
-        skipped = ("ctx", "op", "ops", "type_ignores", "type_comment", "lineno")
-        fields = _FIELDS[type(node)] = tuple(name for name in node._fields if name not in skipped)
-    found: list[ast.AST] = []
-    for name in fields:
-        value = getattr(node, name, None)
-        if type(value) is list:
-            found.extend(item for item in value if isinstance(item, ast.AST))
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
+    return [child for child in ast.iter_child_nodes(node) if not isinstance(child, _NOT_ASKED_FOR)]
 
 
 def _shorten(node: ast.AST) -> None:

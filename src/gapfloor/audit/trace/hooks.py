@@ -206,14 +206,6 @@ def _note_step(environment, action):
     return site
 
 
-def _watch_space(kind):
-    _watch_draws(kind, ("sample",), "random")
-
-
-def _watch_distribution(kind):
-    _watch_draws(kind, ("sample", "rsample"), "sampled")
-
-
 def _watch_environment(kind):
     for name in ("step", "step_wait"):
         _around(kind, name, _step)
@@ -298,19 +290,25 @@ def _patch_environments(module):
             _watch_family(vars(module)[name], _watch_environment)
 
 
+def _patch_spaces(module):
+    _watch_family(module.Space, lambda kind: _watch_draws(kind, ("sample",), "random"))
+
+
+def _patch_distributions(module):
+    _watch_family(module.Distribution, lambda kind: _watch_draws(kind, ("sample", "rsample"), "sampled"))
+
+
 _PATCHES = {
     "gymnasium.core": _patch_environments,
     "gymnasium.vector.vector_env": _patch_environments,
-    "gymnasium.spaces.space": lambda module: _watch_family(module.Space, _watch_space),
+    "gymnasium.spaces.space": _patch_spaces,
     "gym.core": _patch_environments,
     "gym.vector.vector_env": _patch_environments,
-    "gym.spaces.space": lambda module: _watch_family(module.Space, _watch_space),
+    "gym.spaces.space": _patch_spaces,
     "stable_baselines3.common.vec_env.base_vec_env": _patch_environments,
     "gym3.interop": _patch_gym3,
     "torch": None,
-    "torch.distributions.distribution": lambda module: _watch_family(
-        module.Distribution, _watch_distribution
-    ),
+    "torch.distributions.distribution": _patch_distributions,
     "torch.optim.optimizer": _patch_optimizer,
     "numpy": _patch_generators,
     "random": None,

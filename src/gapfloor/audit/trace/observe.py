@@ -72,20 +72,18 @@ class TraceResult(ReportResult):
 
     def __repr__(self) -> str:
         lines = [f"# Observed: {markdown_code(' '.join(self.command))}", ""]
-        heads = "line | environment | observed rule | in-loop | steps | episodes | policy versions"
-        lines += (
-            [f"| {heads} |", "|---" * 7 + "|"] if self.paths else ["No environment step was observed.", ""]
-        )
+        heads = "| line | environment | observed rule | in-loop | steps | episodes | policy versions |"
+        lines += [heads, "|---" * 7 + "|"] if self.paths else ["No environment step was observed.", ""]
         for path in self.paths:
-            line = escape_markdown(f"{path.file}:{path.line} ({path.function})")
-            cells = (
-                line,
+            place = escape_markdown(f"{path.file}:{path.line} ({path.function})")
+            words = (
+                place,
                 escape_markdown(path.environment),
                 f"**{path.rule}**",
                 "yes" if path.in_loop else "no",
             )
-            counts = (f"{path.n_steps}", f"{path.n_episodes}", f"{path.n_policy_versions}")
-            lines.append(f"| {' | '.join((*cells, *counts))} |")
+            counts = (path.n_steps, path.n_episodes, path.n_policy_versions)
+            lines.append(f"| {' | '.join(map(str, (*words, *counts)))} |")
         for path in self.paths:
             said = [*path.evidence] or ["no draw and no maximum equals the actions"]
             if path.n_random:
