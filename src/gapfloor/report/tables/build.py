@@ -160,7 +160,7 @@ def _without_empty_columns(table: Table) -> Table | None:
         at
         for at, column in enumerate(table.columns)
         if column.align == "l"
-        or any(isinstance(row[at].raw[0], int | float) and is_number(row[at].raw[0]) for row in table.body)
+        or any(isinstance(raw := row[at].raw[0], int | float) and is_number(raw) for row in table.body)
     ]
     if all(table.columns[at].align == "l" for at in kept):
         return None
