@@ -50,6 +50,10 @@ def test_a_greedy_baseline_next_to_a_sampled_method_is_seen(tmp_path: Path):
             "eval: {num_tests_per_prompt: 1, metric: pass@k}\ngeneration: {temperature: 0.0}\n",
             "argmax",
         ),
+        (
+            "rollout: {do_sample: true, temperature: 1.0}\ntrainer: {critic_warmup: 0, test_freq: 5}\n",
+            "argmax",
+        ),
         ("num_generations: 8\neval_strategy: steps\ntemperature: 0.9\n", "sampled"),
         ("eval: {n_episodes: 50}\npolicy: {type: act}\n", "unresolved"),
         ("run: PPO\nconfig: {evaluation_interval: 5, evaluation_config: {explore: false}}\n", "argmax"),

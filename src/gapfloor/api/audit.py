@@ -11,6 +11,7 @@ from pathlib import Path
 from gapfloor.audit import ledger as ledgers
 from gapfloor.audit.judgement import formats
 from gapfloor.audit.ledger import LedgerVerification, compare_entries, load_registry, verify_ledger
+from gapfloor.audit.pages import page
 from gapfloor.audit.scan import ScanResult, failed_scan, scan
 from gapfloor.audit.trace.observe import TraceResult, trace
 from gapfloor.errors import GapfloorError, UsageError
@@ -166,27 +167,7 @@ class AuditLedger(ReadableResult):
 
     def sentences(self) -> list[str]:
         """The footnotes of the table, and the counts in words."""
-        marks = {"*": "*", "dagger": "†", "ddagger": "‡"}
-        counts = self.counts
-        return [
-            *(
-                f"{marks[entry.footnote_mark or '*']} {entry.name}: {entry.footnote}"
-                for entry in self.entries
-                if entry.footnote
-            ),
-            *(
-                f"* {entry.name}: corrected, the paper has {entry.paper_location}"
-                for entry in self.entries
-                if entry.is_corrected
-            ),
-            f"{counts.evaluate_heldout} of {counts.codebases} evaluate on held-out levels; "
-            f"{counts.sample} of them sample, {counts.in_loop} report in-loop returns.",
-            f"Rule set at the call site {counts.explicit_call_site}, by configuration {counts.config_option}, "
-            f"by a default argument {counts.default_argument}, by the training rollout {counts.training_rollout}: "
-            f"{counts.without_explicit_choice} without an explicit choice.",
-            f"{counts.different_procedures} take train and test numbers from different procedures; "
-            f"{counts.locations_corrected} locations of the paper are corrected.",
-        ]
+        return page("ledger.md", counts=self.counts, entries=self.entries).splitlines()
 
 
 @dataclass(frozen=True, repr=False)

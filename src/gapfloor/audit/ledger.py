@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gapfloor.audit.interpreter.facts import table
+from gapfloor.audit.pages import page
 from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
-from gapfloor.escape import escape_markdown
 from gapfloor.input_files import read_input_text
 from gapfloor.settings import from_table, parse_json
 from gapfloor.tables.readable import ReadableResult
@@ -181,30 +181,9 @@ def load_registry(files: tuple[Path, ...] = ()) -> tuple[RegistryEntry, ...]:
 
 def compare_entries(entries: tuple[RegistryEntry, ...]) -> str:
     """A Markdown page that compares audits: one row per repository, then the counts."""
-    lines = [
-        "# Action rules at test time",
-        "",
-        "| repository | rule | provenance | held out | in-loop | what was read |",
-        "|---|---|---|---|---|---|",
-    ]
-    words = {True: "yes", False: "no", None: "n/a"}
-    levels = {True: "yes", False: "no", None: "?"}  # the command decides, not the code
-    for entry in sorted(entries, key=lambda item: (item.rule, item.provenance, item.name.lower())):
-        cells = (
-            f"{entry.name} ({entry.repo})", entry.rule, entry.provenance, levels[entry.evaluates_heldout],
-            words[entry.in_loop], f"{len(entry.evidence)} lines at {entry.commit[:12]}",
-        )  # fmt: skip
-        lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
-    rules = Counter(entry.rule for entry in entries).most_common()
-    implicit = [entry for entry in entries if entry.provenance in ("default-argument", "training-rollout")]
-    lines += [
-        "",
-        f"{len(entries)} repositories: {escape_markdown(', '.join(f'{n} {rule}' for rule, n in rules))}. "
-        f"The rule is inherited, not stated, in {len(implicit)} of them; "
-        f"{sum(entry.in_loop is True for entry in entries)} report in-loop returns; "
-        f"{sum(entry.evaluates_heldout is True for entry in entries)} evaluate on held-out levels.",
-    ]
-    return "\n".join(lines) + "\n"
+    ordered = sorted(entries, key=lambda item: (item.rule, item.provenance, item.name.lower()))
+    counts = Counter(entry.rule for entry in entries).most_common()
+    return page("registry.md", entries=ordered, rules=", ".join(f"{count} {rule}" for rule, count in counts))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement import formats
 from gapfloor.audit.judgement.configurations import configured_paths
 from gapfloor.audit.judgement.learning import Updates
-from gapfloor.audit.judgement.paths import PathFinder, inert_parameters
-from gapfloor.audit.judgement.sites import SiteFinder, is_unit_test
+from gapfloor.audit.judgement.paths import describe_training, find_paths, inert_parameters
+from gapfloor.audit.judgement.sites import SiteFinder
 from gapfloor.audit.judgement.verdict import (
     OPEN,
     AuditVerdict,
@@ -24,7 +24,7 @@ from gapfloor.audit.judgement.verdict import (
     decide_verdict,
     evaluation_hints,
 )
-from gapfloor.audit.reading.index import Index, build_index
+from gapfloor.audit.reading.index import Index, build_index, is_unit_test
 from gapfloor.audit.reading.settings import Entry, find_script, parse_entry
 from gapfloor.audit.reading.sources import Sources, Unread, read_target
 from gapfloor.tables.readable import ReportResult
@@ -98,8 +98,7 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         evaluator = Evaluator(index, OptionTable(index, given=command.given, files=command.files))
         finder = SiteFinder(evaluator, only=only)
         plays = finder.plays()
-        path_finder = PathFinder(evaluator, Updates(evaluator))
-        paths, training = path_finder.paths(plays)
+        paths, training, recorded = find_paths(plays, Updates(evaluator))
         named = [one for one in index.settings if entry is None or one.path.endswith(command.files or " ")]
         paths += configured_paths(named)
         unread = [item for item in index.unread if item.may_play and not is_unit_test(item.file)]
@@ -108,7 +107,7 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         modules = [index.modules[path] for path in scripts_met if path in index.modules]
         hints = evaluation_hints(index, {one for module in modules for one in index.reach(module)})
         is_read = not unfinished and not any(_loads(index, path.script, unread) for path in paths)
-        unsure = [*hints, *unread, *path_finder.recorded]
+        unsure = [*hints, *unread, *recorded]
         verdict = decide_verdict(paths, training, hints=unsure, is_complete=is_read)
         by_script = {one.script: [path for path in paths if path.script == one.script] for one in paths}
         scripts = []
@@ -117,7 +116,7 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
             is_read = script not in unfinished and not _loads(index, script, unread)
             own = [item for item in training if item.play.script == script]
             scripts.append((script, decide_verdict(here, own, hints=(), is_complete=is_read)))
-        rollouts = path_finder.describe_training(training)
+        rollouts = describe_training(training)
     functions = [item for module in index.modules.values() for item in module.functions.values()]
     inert = [text for function in functions for text in inert_parameters(function)]
     return ScanResult(

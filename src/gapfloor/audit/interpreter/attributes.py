@@ -34,6 +34,8 @@ def attribute(item: Alternative, name: str, node: ast.AST, frame: Frame) -> Alte
         case v.External():
             if name == "FLAGS" or (value.name, name) == ("wandb", "config"):
                 return (Alternative(v.Namespace(module=frame.module)),)
+            if name in _CENTRES and "()" in value.name:
+                return (Alternative(v.Action("argmax", node, frame, True)).doubting(*_unread(value.name)),)
             return frame.evaluator.dotted(f"{value.name}.{name}", frame.module)
         case v.Instance():
             return _of_instance(item, value, name, node, frame)
@@ -201,11 +203,7 @@ def _assigned(item: Alternative, value: v.Instance, name: str, frame: Frame) -> 
 
 
 def _with_method_stores(
-    found: list[Alternative],
-    value: v.Instance,
-    name: str,
-    item: Alternative,
-    frame: Frame,
+    found: list[Alternative], value: v.Instance, name: str, item: Alternative, frame: Frame
 ) -> list[Alternative]:
     """`self.agents.append(Agent())` and `self.table[key] = value` fill what the constructor left empty."""
     if not any(isinstance(one.value, v.Sequence | v.Mapping) for one in found):
@@ -215,16 +213,16 @@ def _with_method_stores(
         for method in classes.methods_of(value.info)
         for _, key, expression in stores_in(method.node).get(f"self.{name}", ())
     ]
+    is_shared = len({id(home) for *_, home in added}) > 1
     result = []
     for one in found:
         held = one.value
-        if isinstance(held, v.Sequence) and len({id(home) for *_, home in added}) > 1:
-            one = Alternative(v.Unknown(f"self.{name}, which several methods fill"))
-        elif isinstance(held, v.Sequence | v.Mapping):
-            for key, expression, home in added:
+        for key, expression, home in added:
+            if is_shared and isinstance(held, v.Sequence):
+                held = v.Unknown(f"self.{name}, which several methods fill")
+            elif isinstance(held, v.Sequence | v.Mapping):
                 held = operators.with_item(held, key, expression, home)
-            one = replace(one, value=held)
-        result.append(one)
+        result.append(replace(one, value=held))
     return result
 
 

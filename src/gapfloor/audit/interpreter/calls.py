@@ -76,11 +76,16 @@ def bind(
         *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
         *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
     ]
-    is_unread = is_starred or _is_configurable(function)
+    # What is spread by `**` at a call that acts is most likely such a flag; settings of a whole object seldom are.
+    is_hidden = any(not key for key, _ in given) and function.name != "__init__"
+    is_hidden = is_hidden or _is_configurable(function)
     for name, default in defaults:
         if name not in frame.bindings and default is not None:
-            # Behind an argument list that cannot be read, a default may be overridden.
-            frame.bindings[name] = v.Binding(None, None) if is_unread else v.Binding(default, home, True)
+            # Behind an argument list that cannot be read, a default may be overridden; flags seldom are.
+            is_flag = isinstance(default, ast.Constant) and isinstance(default.value, bool)
+            is_unread = is_hidden or (is_starred and not is_flag)
+            kept = v.Binding(default, home, is_default=True, is_unsure=is_starred)
+            frame.bindings[name] = v.Binding(None, None) if is_unread else kept
     if arguments.kwarg is not None and (call is not None or extra):
         node = ast.copy_location(ast.Name(arguments.kwarg.arg, ast.Load()), arguments.kwarg)
         frame.bindings[arguments.kwarg.arg] = v.Binding(node, frame)
@@ -202,8 +207,11 @@ def _call_function(value: v.Callable, call: ast.Call | None, frame: Frame) -> Al
     function = value.function
     if not may_enter(function, frame):
         return (Alternative(v.Unknown(f"{function.name}(), which is nested too deeply")),)
-    if function.has_decorator("contextmanager", "abstractmethod"):
-        return (Alternative(v.Unknown(f"{function.name}()")),)
+    is_left = function.owner is not None and (is_stub(function) or function.has_decorator("abstractmethod"))
+    if is_left or function.has_decorator("contextmanager"):
+        # What a base class leaves to its subclasses.
+        found = by_name(function.name, call, frame) if is_left and call is not None else ()
+        return found or (Alternative(v.Unknown(f"{function.name}()")),)
     inner = frame.enter(function, call, value.receiver, value.parent, value.preset)
     return inner.returns()
 
@@ -329,8 +337,7 @@ def _get(value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:
     is_open = value.is_open or key is MISSING or not value.items
     rest: Alternatives = (Alternative(v.Unknown(describe(call))),) if is_open else ()
     if len(call.args) > 1:
-        default = v.Binding(call.args[1], frame, is_default=True)
-        return (*default.evaluate(str(key)), *rest)
+        return (*v.Binding(call.args[1], frame, is_default=True).evaluate(str(key)), *rest)
     return rest or (Alternative(v.KnownValue(None), origin="literal"),)
 
 

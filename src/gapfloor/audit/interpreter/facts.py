@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
+
+from gapfloor.settings import shipped
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,9 @@ class Fact:
     """The method of the actor whose fact tells the rule."""
 
 
-@cache
 def table(name: str) -> dict[str, Any]:
     """A table of `audit/data`."""
-    text = resources.files("gapfloor.audit").joinpath(f"data/{name}.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return shipped(f"audit/data/{name}.json")
 
 
 @cache

@@ -38,6 +38,7 @@ _SETTINGS_LOADERS = words("settings_loaders")
 _ENVIRONMENT_WORD = pattern("environment_word")
 _ENVIRONMENT_MAKER = pattern("environment_maker")
 _NOISE_WORD = re.compile(r"gumbel|rand|uniform|normal$|noise|thompson", re.IGNORECASE)
+_BEST = re.compile(r"^(?!.*(eps|non|sample_greedy)).*(determin|greedy)", re.IGNORECASE)
 
 
 def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
@@ -74,6 +75,9 @@ def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     if rule == "argmax" and first is not None:
         values = frame.evaluate(first)
         return tuple(_maximum(item, first, call, frame).after(item) for item in values)
+    if rule == "sampled" and any(word.startswith("greedy") for one in call.args for word in names_in(one)):
+        item = Alternative(v.Action("argmax", call, frame, True))  # among the best actions
+        return (item.doubting("what is drawn from is named like the best actions"),)
     if rule is not None:
         return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     if _ENVIRONMENT_WORD.search(name):
@@ -90,6 +94,11 @@ def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
     kind = noise_kind(name)
     if kind is not None:
         return drawn_numbers(kind, call, frame)
+    is_choice = last in ("where", "select") and len(call.args) == 3
+    if is_choice and first is not None and frame.truth(first)[0] is not None:
+        branches = ((True, call.args[1]), (False, call.args[2]))  # `where(is_greedy, best, drawn)`
+        pairs = [(v.Guard(first, holds, frame), frame.evaluate(one)) for holds, one in branches]
+        return tuple(item.under(guard) for guard, found in pairs for item in found)
     if last in RANKINGS and is_deterministic_function(name):
         return (Alternative(v.ExternalObject(name, call, frame)),)
     is_function = not last[:1].isupper() or last.endswith("Tensor")
@@ -115,7 +124,9 @@ def draw_of_function(name: str, call: ast.Call) -> str | None:
     )
     if last in ("choice", "choices") and package in ("numpy", "random", "np", "jax"):
         return "sampled" if has_weights else "random"
-    if last == "multinomial" or (last == "categorical" and package not in ("random", "numpy")):
+    if last in ("multinomial", "categorical_sample") or (
+        last == "categorical" and package not in ("random", "numpy")
+    ):
         return "sampled"
     if last in ("argmax", "nanargmax"):
         return "argmax"
@@ -132,7 +143,8 @@ def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Fram
     # The logarithm of a logarithm (the Gumbel trick) and the place of noise in a running sum are draws.
     logs = [node for node in ast.walk(maximised) if isinstance(node, ast.Call) and last_name(node) == "log"]
     is_draw = any(one is not other for one in logs for other in ast.walk(one) if other in logs)
-    is_draw = is_draw or (bool({"cumsum", "cumprod", "searchsorted"} & names) and is_named)
+    is_summed = bool({"cumsum", "cumprod", "searchsorted"} & names)
+    is_draw = is_draw or (is_summed and (is_named or isinstance(value, v.Noise)))
     is_draw = is_draw or (isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential"))
     is_draw = is_draw or (isinstance(value, v.Action) and value.rule == "sampled")
     is_noisy = isinstance(value, v.Noise) or (isinstance(value, v.Action) and value.rule == "noisy")
@@ -347,6 +359,10 @@ def primitive_method(
             found = _by_flag(call, frame) or found
         if found:
             return found
+    if _BEST.search(name):
+        doubt = f"{describe(call.func)}() cannot be read; it is taken at its name"
+        return (Alternative(v.Action("argmax", call, frame, True)).doubting(doubt),)
+    if isinstance(value, v.Unknown | v.ExternalObject):
         if isinstance(value, v.ExternalObject) and not value.name.startswith("?"):
             return (Alternative(v.ExternalObject(f"{value.name}().{name}", call, frame)),)
         if value == RECORDED:
@@ -400,10 +416,26 @@ def _by_flag(call: ast.Call, frame: Frame) -> Alternatives:
     given = {keyword.arg for keyword in call.keywords}
     fact = next((one for one in facts("flags") if one.flag in given), None)
     if fact is None:
-        return ()
+        return by_text_settings(call, frame)
     doubt = f"{describe(call.func)}() cannot be read; {fact.flag}= is taken at its word"
+    said = calls.argument(call, fact.flag, None)
+    if fact.flag == "do_sample" and isinstance(said, ast.Constant):
+        rule = fact.true if said.value else fact.false  # the same for everyone who comes by
+        return (Alternative(v.Action(str(rule), call, frame, True)).doubting(doubt),)
     mark = Mark(frame.module.path, call.lineno, f"{fact.flag}=: {fact.source}")
     return tuple(item.doubting(doubt) for item in flagged(fact, call, frame, mark))
+
+
+def by_text_settings(call: ast.Call, frame: Frame) -> Alternatives:
+    """How a language model draws, by the settings that it is handed: `generate(x, SamplingParams(temperature=0))`."""
+    for item in (one for given in arguments_of(call) for one in frame.evaluate(given)):
+        value = item.value
+        name = value.name.rsplit(".", 1)[-1] if isinstance(value, v.ExternalObject) else ""
+        fact = next((one for one in facts("texts") if one.name == name), None)
+        if fact is not None and isinstance(value, v.ExternalObject):
+            mark = Mark(frame.module.path, call.lineno, f"{fact.name}: {fact.source}")
+            return tuple(one.after(item) for one in flagged(fact, value.call, value.frame, mark))
+    return ()
 
 
 def flagged(fact: Fact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
 
 
+MAY_BE_GIVEN = "may be given by an argument list that cannot be read"
+
+
 @dataclass(frozen=True)
 class Mark:
     """A line that matters: file, number and what it shows."""
@@ -33,6 +36,8 @@ class Binding:
     expression: ast.expr | None
     frame: Frame | None
     is_default: bool = False
+    is_unsure: bool = False
+    """Whether an argument list that cannot be read may override the default."""
 
     def evaluate(self, name: str) -> tuple[Alternative, ...]:
         """The alternatives of the expression, with the way a constant came to the parameter or key `name`."""
@@ -48,7 +53,8 @@ class Binding:
             elif origin == "literal":
                 origin, words = "argument", f"{name}={shown} passed at the call"
             mark = Mark(self.frame.module.path, self.expression.lineno, words)
-            found.append(replace(item.noting(mark), origin=origin))
+            unsure = [f"{name}={shown} {MAY_BE_GIVEN}"] if self.is_unsure else []
+            found.append(replace(item.noting(mark), origin=origin).doubting(*unsure))
         return tuple(found)
 
 
@@ -137,7 +143,14 @@ class Guard:
     @property
     def is_ruled_out(self) -> bool:
         """Whether it cannot hold, by constants that no user can set."""
-        return self.is_unlikely and all(item.origin != "option" for item in self.frame.truth(self.test)[1])
+        used = self.frame.truth(self.test)[1]
+        return self.is_unlikely and not self.doubts and all(item.origin != "option" for item in used)
+
+    @property
+    def doubts(self) -> set[str]:
+        """The defaults in it that an argument list may override."""
+        used = self.frame.truth(self.test)[1]
+        return {doubt for item in used for doubt in item.doubts if doubt.endswith(MAY_BE_GIVEN)}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.verdict import FIELDS, VALUE_BASED, EvaluationPath
+from gapfloor.audit.judgement.verdict import VALUE_BASED, EvaluationPath
 from gapfloor.audit.reading.settings import FileSetting, read_settings
 from gapfloor.audit.reading.sources import SourceFile
 
@@ -49,7 +49,8 @@ def _path_of(file: SourceFile, settings: list[FileSetting], fact: dict[str, Any]
     marks = [step]
     if decider is not None:
         marks.append(Mark(file.path, decider.line, f"option '{decider.path[-1]}' is {decider.value!r}"))
-    provenance = "config-option" if decider is not None else "default-argument"
+    provenance = "config-option" if decider is not None else fact.get("provenance", "default-argument")
+    level = "open" if rule == "unresolved" else "likely"
     return EvaluationPath(
         script=file.path,
         rule=rule,
@@ -61,11 +62,7 @@ def _path_of(file: SourceFile, settings: list[FileSetting], fact: dict[str, Any]
         agent="value-based" if VALUE_BASED.search(file.path) else None,
         evidence=tuple(marks),
         doubts=(f"{fact['name']} reads this file by itself: {fact['source']}",),
-        grades=dict(
-            zip(
-                FIELDS, ("open", *(["open" if rule == "unresolved" else "likely"] * 2), "likely"), strict=True
-            )
-        ),
+        grades={"evaluates_heldout": "open", "rule": level, "provenance": level, "in_loop": "likely"},
     )
 
 

@@ -221,6 +221,13 @@ def decide_role(updates: Updates, play: Play) -> Role:
     role.score = 3 * bool(says) + 3 * bool(flags) + 2 * bool(EVALUATING.search(receiver))
     role.score += 2 * bool(EVALUATING.search(script)) + (home is not None and is_fresh)
     against = 3 * keeps + 2 * bool(learns and not says) + 3 * (status == "yes" and not is_fresh)
+    if site.is_text:
+        given = [name for one in arguments_of(site.call) for name in names_in(one)]
+        is_said = says or any(map(EVALUATING.search, given))
+        role.kind = "evaluation" if is_said else "collection" if status == "no" else "rollout"
+        role.is_proved, role.is_fresh = False, True
+        role.doubts.add("whether these texts are written to learn or to measure was told by names")
+        return role
     if loop is not None and home is not None and status == "yes":
         line = getattr(loop, "lineno", 0)
         role.marks.append(Mark(home.module.path, line, "learning loop: weights are updated in here"))

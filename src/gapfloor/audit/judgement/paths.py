@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import Fact, find_actor, words
 from gapfloor.audit.interpreter.library import by_fact, flagged
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
@@ -46,261 +45,261 @@ class Judged:
         return {(id(one.call), id(one.frame)) for one in made if isinstance(one, v.Environment)}
 
 
-class PathFinder:
-    """Turns plays into evaluation paths and training rollouts."""
+def _judge(play: Play, updates: Updates) -> Judged | None:
+    """The rule, the role and the level sets of one play; None for a library's evaluation of no environment."""
+    play.frame.evaluator.begin_chain()
+    fact = play.site.fact
+    if fact is None:
+        finding = decide_rule(_through_wrappers(play))
+        role = decide_role(updates, play)
+    else:
+        is_evaluation = fact.kind == "evaluation"
+        if _is_given_nothing(play, fact) and (is_evaluation or fact.kind == "in-loop"):
+            return None
+        mark = Mark(play.frame.module.path, play.site.call.lineno, f"{fact.name}: {fact.source}")
+        finding = decide_rule(_actions_of_fact(play, fact, mark))
+        kind = "evaluation" if is_evaluation else "rollout"
+        role = Role(kind, True, score=4 * is_evaluation, is_fresh=is_evaluation, marks=[mark])
+    sets = [level for item in play.environments for level in level_sets(item)]
+    return Judged(play, finding, role, sets, chosen_levels(play))
 
-    def __init__(self, evaluator: Evaluator, updates: Updates) -> None:
-        self.evaluator = evaluator
-        self.updates = updates
-        self.recorded: list[Mark] = []
-        """Steps that replay a recording: no evaluation of a policy, and no sign that there is none."""
 
-    def judge(self, play: Play) -> Judged | None:
-        """The rule, the role and the level sets of one play; None for a library's evaluation of no environment."""
-        self.evaluator.begin_chain()
-        fact = play.site.fact
-        if fact is None:
-            finding = decide_rule(self._through_wrappers(play))
-            role = decide_role(self.updates, play)
-        else:
-            is_evaluation = fact.kind == "evaluation"
-            if self._is_given_nothing(play, fact) and (is_evaluation or fact.kind == "in-loop"):
-                return None
-            mark = Mark(play.frame.module.path, play.site.call.lineno, f"{fact.name}: {fact.source}")
-            finding = decide_rule(self._actions_of_fact(play, fact, mark))
-            kind = "evaluation" if is_evaluation else "rollout"
-            role = Role(kind, True, score=4 * is_evaluation, is_fresh=is_evaluation, marks=[mark])
-        sets = [level for item in play.environments for level in level_sets(item)]
-        return Judged(play, finding, role, sets, chosen_levels(play))
+def _is_given_nothing(play: Play, fact: Fact) -> bool:
+    """Finds the environments that are handed to a library's own loop; whether it is None instead."""
+    call, frame = play.site.call, play.frame
+    given, home = calls.argument(call, fact.environment, fact.position), frame
+    if fact.environment_at == "constructor" and isinstance(call.func, ast.Attribute):
+        for item in frame.evaluate(call.func.value):
+            if isinstance(item.value, v.ExternalObject):
+                given = calls.argument(item.value.call, fact.environment, fact.position)
+                home = item.value.frame
+    values = home.evaluate(given) if given is not None else ()
+    if given is not None:
+        play.environments = [*calls.environments_of(given, home)]
+    is_none = [isinstance(item.value, v.KnownValue) and item.value.value is None for item in values]
+    return bool(is_none) and all(is_none) and not play.environments
 
-    def _is_given_nothing(self, play: Play, fact: Fact) -> bool:
-        """Finds the environments that are handed to a library's own loop; whether it is None instead."""
-        call, frame = play.site.call, play.frame
-        given, home = calls.argument(call, fact.environment, fact.position), frame
-        if fact.environment_at == "constructor" and isinstance(call.func, ast.Attribute):
-            for item in frame.evaluate(call.func.value):
-                if isinstance(item.value, v.ExternalObject):
-                    given = calls.argument(item.value.call, fact.environment, fact.position)
-                    home = item.value.frame
-        values = home.evaluate(given) if given is not None else ()
-        if given is not None:
-            play.environments = [*calls.environments_of(given, home)]
-        is_none = [isinstance(item.value, v.KnownValue) and item.value.value is None for item in values]
-        return bool(is_none) and all(is_none) and not play.environments
 
-    def _actions_of_fact(self, play: Play, fact: Fact, mark: Mark) -> tuple[Alternative, ...]:
-        call, frame = play.site.call, play.frame
-        if fact.rule is not None:
-            return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)
-        given = calls.argument(call, fact.actor, fact.actor_position) if fact.actor else None
-        kinds = [item.value for item in frame.evaluate(given)] if given is not None else []
-        named = [one.name for one in kinds if isinstance(one, v.ExternalObject | v.External)]
-        named = named or sorted(set(frame.module.imports.values()))
-        if fact.name.split(".")[0] in named:
-            named = []  # the whole library is imported: any of its agents may be meant
-        known = [find_actor(name, fact.actor_method or "") for name in named]
-        rules = {one.false or one.rule for one in known if one is not None} - {"unresolved"}
-        if fact.flag is not None and fact.true:
-            false = fact.false if fact.false != "unresolved" else rules.pop() if len(rules) == 1 else None
-            return flagged(replace(fact, false=false or "unresolved"), call, frame, mark)
-        actors = [one for one in known if one is not None]
-        if actors and len({(one.rule, one.flag, one.default) for one in actors}) == 1:
-            value = next((one for one in kinds if isinstance(one, v.ExternalObject)), None)
-            return by_fact(actors[0], value, call, frame)
-        return (Alternative(v.Unknown(f"how {fact.name} acts"), marks=(mark,)),)
+def _actions_of_fact(play: Play, fact: Fact, mark: Mark) -> tuple[Alternative, ...]:
+    call, frame = play.site.call, play.frame
+    if fact.rule is not None:
+        return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)
+    given = calls.argument(call, fact.actor, fact.actor_position) if fact.actor else None
+    kinds = [item.value for item in frame.evaluate(given)] if given is not None else []
+    named = [one.name for one in kinds if isinstance(one, v.ExternalObject | v.External)]
+    named = named or sorted(set(frame.module.imports.values()))
+    if fact.name.split(".")[0] in named:
+        named = []  # the whole library is imported: any of its agents may be meant
+    known = [find_actor(name, fact.actor_method or "") for name in named]
+    rules = {one.false or one.rule for one in known if one is not None} - {"unresolved"}
+    if fact.flag is not None and fact.true:
+        false = fact.false if fact.false != "unresolved" else rules.pop() if len(rules) == 1 else None
+        return flagged(replace(fact, false=false or "unresolved"), call, frame, mark)
+    actors = [one for one in known if one is not None]
+    if actors and len({(one.rule, one.flag, one.default) for one in actors}) == 1:
+        value = next((one for one in kinds if isinstance(one, v.ExternalObject)), None)
+        return by_fact(actors[0], value, call, frame)
+    return (Alternative(v.Unknown(f"how {fact.name} acts"), marks=(mark,)),)
 
-    def _through_wrappers(self, play: Play) -> tuple[Alternative, ...]:
-        """The actions as the environment's wrappers hand them on: a wrapper may replace them by random ones."""
-        found = play.actions
-        for environment in play.environments:
-            value = environment.value
-            for info in value.wrappers if isinstance(value, v.Environment) else ():
-                method = info.methods.get("action") or info.methods.get("step")
-                if method is None or not any(is_draw(node) for node in own_nodes(method.node)):
-                    continue
-                frame = info.module.frame.enter(method, None, Alternative(v.Instance(info)))
-                mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
-                # What its `action` gives back, or its `step` hands to the inner environment.
-                steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
-                handed = [item for one in steps for item in frame.evaluate(one.args[0])]
-                handed = [*frame.returns()] if method.name == "action" else handed
-                found += tuple(
-                    one.noting(mark) for one in handed if isinstance(one.value, v.Action | v.Noise)
-                )
-        return found
 
-    def paths(self, plays: Iterable[Play]) -> tuple[list[EvaluationPath], list[Judged]]:
-        """The evaluation paths of a repository, and its training rollouts."""
-        judged = [item for item in map(self.judge, plays) if item is not None]
-        self.recorded = [step_mark(item.play) for item in judged if item.finding.rule == "recorded"]
-        # A random or a fixed policy is not an evaluation; a training rollout that begins with one stays a rollout.
-        judged = [
-            item
-            for item in judged
-            if item.finding.rule not in ("random", "constant", "recorded") or item.role.kind == "rollout"
-        ]
-        everywhere = [item for item in judged if item.role.kind == "rollout"]
-        elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
-        found: list[EvaluationPath] = []
-        training: list[Judged] = []
-        for script in dict.fromkeys(item.play.script for item in judged):
-            here = [item for item in judged if item.play.script == script]
-            rollouts = [item for item in here if item.role.kind == "rollout"]
-            train_sets, tests = split_tests(rollouts)
-            tested = [item for item, _ in tests]
-            training += [item for item in rollouts if item not in tested]
-            found += [self._path(item, one, train_sets, rollouts, in_loop=True) for item, one in tests]
-            for item in here:
-                for one in item.sets or [NOT_MADE] if item.role.kind == "evaluation" else ():
-                    path = self._path(
-                        item, one, train_sets or elsewhere, rollouts or everywhere, in_loop=False
-                    )
-                    found.append(replace(path, has_training=bool(rollouts)))
-        return _merged(found), training
+def _through_wrappers(play: Play) -> tuple[Alternative, ...]:
+    """The actions as the environment's wrappers hand them on: a wrapper may replace them by random ones."""
+    found = play.actions
+    for environment in play.environments:
+        value = environment.value
+        for info in value.wrappers if isinstance(value, v.Environment) else ():
+            method = info.methods.get("action") or info.methods.get("step")
+            if method is None or not any(is_draw(node) for node in own_nodes(method.node)):
+                continue
+            frame = info.module.frame.enter(method, None, Alternative(v.Instance(info)))
+            mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
+            # What its `action` gives back, or its `step` hands to the inner environment.
+            steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
+            handed = [item for one in steps for item in frame.evaluate(one.args[0])]
+            handed = [*frame.returns()] if method.name == "action" else handed
+            found += tuple(one.noting(mark) for one in handed if isinstance(one.value, v.Action | v.Noise))
+    return found
 
-    def _path(
-        self,
-        item: Judged,
-        level: PlayedLevels,
-        train_sets: list[PlayedLevels],
-        rollouts: list[Judged],
-        *,
-        in_loop: bool,
-    ) -> EvaluationPath:
-        play, finding, role = item.play, item.finding, item.role
-        provenance = finding.provenance if finding.is_answered else "unresolved"
-        is_certain = True
-        if in_loop and provenance in ("default-argument", "unresolved") and finding.is_answered:
-            provenance = "unflagged"  # the rollout's own call: a default that training leaves alone too
-        if provenance == "unflagged":
-            provenance, is_certain = self._unflagged(item, rollouts, in_loop=in_loop)
-        heldout, is_heldout_proved, other = self._heldout(item, level, train_sets, rollouts)
-        base = set(play.doubts) | role.doubts | ({"no script reaches it"} if not play.is_reached else set())
-        if not role.reports and not in_loop:
-            base.add("nothing there sums or keeps what episodes return: it may only show the agent")
-        doubts = base | finding.doubts
-        if finding.candidates and role.doubts:
-            # Two guesses at once, what is played for and how it acts, were often wrong.
-            provenance = "unresolved"
-        is_pooled = _is_pooled(play) or role.reloads
-        called = [frame.function for frame in play.frame.chain() if frame.function is not None]
-        answers: dict[str, object] = {
-            "evaluates_heldout": heldout,
-            "rule": None if not finding.is_answered else finding.rule,
-            "provenance": None if provenance == "unresolved" else provenance,
-            "in_loop": None if is_pooled else in_loop,
-        }
-        firm = {
-            "evaluates_heldout": is_heldout_proved and not base and not level.doubts,
-            "rule": not doubts,
-            "provenance": not doubts and is_certain,
-            "in_loop": not base and role.is_proved and (in_loop or role.is_fresh),
-        }
-        grades = {
-            name: "open" if answer is None else "proved" if firm[name] else "likely"
-            for name, answer in answers.items()
-        }
-        return EvaluationPath(
-            script=play.script,
-            rule=finding.rule,
-            provenance=provenance,
-            in_loop=None if is_pooled else in_loop,
-            evaluates_heldout=heldout,
-            step=step_mark(play),
-            action=describe(play.site.action) if play.site.action is not None else "the library's own",
-            levels=level.text,
-            training_levels=other.text,
-            constructor=level.constructor,
-            training_constructor=other.constructor,
-            agent=_agent(play, finding),
-            candidates=finding.candidates,
-            evidence=self._evidence(item, level),
-            doubts=tuple(sorted(doubts)),
-            grades=grades,
-            has_training=bool(rollouts),
-            functions=tuple(one.name for one in called),
-            inert_flags=tuple(dict.fromkeys(text for one in called for text in inert_parameters(one))),
-            is_reached=play.is_reached,
-            score=role.score,
-            reports=role.reports,
-            chooses_levels=item.chooses_unlike(rollouts),
-        )
 
-    def _heldout(
-        self, item: Judged, level: PlayedLevels, train_sets: list[PlayedLevels], rollouts: list[Judged]
-    ) -> tuple[bool | None, bool, PlayedLevels]:
-        """Whether the levels differ from training's, whether that is proved, and the set it was compared with."""
-        first = train_sets[0] if train_sets else NOT_MADE
-        if item.chooses_unlike(rollouts):
-            return None, False, first
-        if train_sets:
-            answers = [(*differ(level, other), other) for other in train_sets]
-            known = [one for one in answers if one[0] is not None]
-            said = {answer for answer, _, _ in known}
-            is_own = any(other.play.script == item.play.script for other in rollouts)
-            if said == {True} and level.kind == "none" and not is_own:
-                # A script that trains on an environment of another name may have nothing to do with this one.
-                return None, False, first
-            if len(said) == 1:
-                is_proved = len(known) == len(answers) and all(proved for _, proved, _ in answers)
-                return known[0][0], is_proved, known[0][2]
-            if known and item.role.home is None:
-                return None, False, first
-        for other in rollouts:
-            if item.environments & other.environments:
-                return False, True, other.sets[0] if other.sets else NOT_MADE
-        receiver = item.play.site.receiver
-        for other in rollouts:
-            theirs = other.play.site.receiver
-            is_near = other.play.frame is item.play.frame or isinstance(receiver, ast.Attribute)
-            if receiver and theirs and is_near and ast.dump(receiver) == ast.dump(theirs):
-                return False, False, NOT_MADE  # the same object, by its name
+def find_paths(
+    plays: Iterable[Play], updates: Updates
+) -> tuple[list[EvaluationPath], list[Judged], list[Mark]]:
+    """The evaluation paths of a repository, its training rollouts, and the steps that replay a recording.
+
+    A replayed recording evaluates no policy, and shows nothing about the absence of an evaluation.
+    """
+    judged = [item for play in plays if (item := _judge(play, updates)) is not None]
+    recorded = [step_mark(item.play) for item in judged if item.finding.rule == "recorded"]
+    # A random or a fixed policy is not an evaluation; a training rollout that begins with one stays a rollout.
+    judged = [
+        item
+        for item in judged
+        if item.finding.rule not in ("random", "constant", "recorded") or item.role.kind == "rollout"
+    ]
+    everywhere = [item for item in judged if item.role.kind == "rollout"]
+    elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
+    found: list[EvaluationPath] = []
+    training: list[Judged] = []
+    for script in dict.fromkeys(item.play.script for item in judged):
+        here = [item for item in judged if item.play.script == script]
+        rollouts = [item for item in here if item.role.kind == "rollout"]
+        train_sets, tests = split_tests(rollouts)
+        tested = [item for item, _ in tests]
+        training += [item for item in rollouts if item not in tested]
+        found += [_path(item, one, train_sets, rollouts, in_loop=True) for item, one in tests]
+        for item in here:
+            for one in item.sets or [NOT_MADE] if item.role.kind == "evaluation" else ():
+                path = _path(item, one, train_sets or elsewhere, rollouts or everywhere, in_loop=False)
+                found.append(replace(path, has_training=bool(rollouts)))
+    return _merged(found), training, recorded
+
+
+def _path(
+    item: Judged,
+    level: PlayedLevels,
+    train_sets: list[PlayedLevels],
+    rollouts: list[Judged],
+    *,
+    in_loop: bool,
+) -> EvaluationPath:
+    play, finding, role = item.play, item.finding, item.role
+    provenance = finding.provenance if finding.is_answered else "unresolved"
+    is_certain = True
+    if in_loop and provenance in ("default-argument", "unresolved") and finding.is_answered:
+        provenance = "unflagged"  # the rollout's own call: a default that training leaves alone too
+    if provenance == "unflagged":
+        provenance, is_certain = _unflagged(item, rollouts, in_loop=in_loop)
+    heldout, is_heldout_proved, other = _heldout(item, level, train_sets, rollouts)
+    base = set(play.doubts) | role.doubts | ({"no script reaches it"} if not play.is_reached else set())
+    if not role.reports and not in_loop:
+        base.add("nothing there sums or keeps what episodes return: it may only show the agent")
+    doubts = base | finding.doubts
+    if finding.candidates and role.doubts:
+        # Two guesses at once, what is played for and how it acts, were often wrong.
+        provenance = "unresolved"
+    is_pooled = _is_pooled(play) or role.reloads
+    called = [frame.function for frame in play.frame.chain() if frame.function is not None]
+    answers: dict[str, object] = {
+        "evaluates_heldout": heldout,
+        "rule": None if not finding.is_answered else finding.rule,
+        "provenance": None if provenance == "unresolved" else provenance,
+        "in_loop": None if is_pooled else in_loop,
+    }
+    firm = {
+        "evaluates_heldout": is_heldout_proved and not base and not level.doubts,
+        "rule": not doubts,
+        "provenance": not doubts and is_certain,
+        "in_loop": not base and role.is_proved and (in_loop or role.is_fresh),
+    }
+    grades = {
+        name: "open" if answer is None else "proved" if firm[name] else "likely"
+        for name, answer in answers.items()
+    }
+    return EvaluationPath(
+        script=play.script,
+        rule=finding.rule,
+        provenance=provenance,
+        in_loop=None if is_pooled else in_loop,
+        evaluates_heldout=heldout,
+        step=step_mark(play),
+        action=describe(play.site.action) if play.site.action is not None else "the library's own",
+        levels=level.text,
+        training_levels=other.text,
+        constructor=level.constructor,
+        training_constructor=other.constructor,
+        agent=_agent(play, finding),
+        candidates=finding.candidates,
+        evidence=_evidence(item, level),
+        doubts=tuple(sorted(doubts)),
+        grades=grades,
+        has_training=bool(rollouts),
+        functions=tuple(one.name for one in called),
+        inert_flags=tuple(dict.fromkeys(text for one in called for text in inert_parameters(one))),
+        is_reached=play.is_reached,
+        score=role.score,
+        reports=role.reports,
+        chooses_levels=item.chooses_unlike(rollouts) or play.site.is_text,
+    )
+
+
+def _heldout(
+    item: Judged, level: PlayedLevels, train_sets: list[PlayedLevels], rollouts: list[Judged]
+) -> tuple[bool | None, bool, PlayedLevels]:
+    """Whether the levels differ from training's, whether that is proved, and the set it was compared with."""
+    first = train_sets[0] if train_sets else NOT_MADE
+    if item.chooses_unlike(rollouts):
         return None, False, first
+    if train_sets:
+        answers = [(*differ(level, other), other) for other in train_sets]
+        known = [one for one in answers if one[0] is not None]
+        said = {answer for answer, _, _ in known}
+        is_own = any(other.play.script == item.play.script for other in rollouts)
+        if said == {True} and level.kind == "none" and not is_own:
+            # A script that trains on an environment of another name may have nothing to do with this one.
+            return None, False, first
+        if len(said) == 1:
+            is_proved = len(known) == len(answers) and all(proved for _, proved, _ in answers)
+            return known[0][0], is_proved, known[0][2]
+        if known and item.role.home is None:
+            return None, False, first
+    for other in rollouts:
+        if item.environments & other.environments:
+            return False, True, other.sets[0] if other.sets else NOT_MADE
+    receiver = item.play.site.receiver
+    for other in rollouts:
+        theirs = other.play.site.receiver
+        is_near = other.play.frame is item.play.frame or isinstance(receiver, ast.Attribute)
+        if receiver and theirs and is_near and ast.dump(receiver) == ast.dump(theirs):
+            return False, False, NOT_MADE  # the same object, by its name
+    return None, False, first
 
-    def _unflagged(self, item: Judged, rollouts: list[Judged], *, in_loop: bool) -> tuple[str, bool]:
-        """The provenance where nothing at the call decides: the training rollout's own call, or the evaluation's."""
-        if in_loop:
-            return "training-rollout", True
-        ours = item.finding.primitives
-        nodes = {id(one.node) for one in ours}
-        sharing = [other for other in rollouts if nodes & {id(one.node) for one in other.finding.primitives}]
-        if sharing:
-            # A flag that is given to the acting call says what was meant, also where both its values act alike.
-            below = {frame for one in ours for frame in one.frame.chain()} - {*item.play.frame.chain()}
-            if any(given_flags(frame) for frame in below):
-                return "explicit-call-site", False
-            return "training-rollout", len(sharing) == len(rollouts)
-        if ours and all(one.frame.function is item.play.frame.function for one in ours):
-            return "explicit-call-site", True
-        known = [other.finding.rule for other in rollouts if other.finding.is_answered]
-        if item.finding.rule not in known and (known or item.finding.rule == "argmax"):
-            return (
-                "explicit-call-site",
-                False,
-            )  # the evaluation acts otherwise than training does, or would do
-        return "unresolved", False
 
-    def _evidence(self, item: Judged, level: PlayedLevels) -> tuple[Mark, ...]:
-        play = item.play
-        marks: list[Mark] = []
-        for frame in play.frame.chain():
-            marks += frame.found_by
-            if frame.call is not None and frame.caller is not None:
-                name = frame.function.name if frame.function else ""
-                line = getattr(frame.call, "lineno", 0)
-                marks.append(Mark(frame.caller.module.path, line, f"calls {name}"))
-        marks += item.role.marks
-        marks += (*level.marks, step_mark(play), *item.finding.marks)
-        return tuple(dict.fromkeys(mark for mark in marks if mark.line > 0))
+def _unflagged(item: Judged, rollouts: list[Judged], *, in_loop: bool) -> tuple[str, bool]:
+    """The provenance where nothing at the call decides: the training rollout's own call, or the evaluation's."""
+    if in_loop:
+        return "training-rollout", True
+    ours = item.finding.primitives
+    nodes = {id(one.node) for one in ours}
+    sharing = [other for other in rollouts if nodes & {id(one.node) for one in other.finding.primitives}]
+    if sharing:
+        # A flag that is given to the acting call says what was meant, also where both its values act alike.
+        below = {frame for one in ours for frame in one.frame.chain()} - {*item.play.frame.chain()}
+        if any(given_flags(frame) for frame in below):
+            return "explicit-call-site", False
+        return "training-rollout", len(sharing) == len(rollouts)
+    if ours and all(one.frame.function is item.play.frame.function for one in ours):
+        return "explicit-call-site", True
+    known = [other.finding.rule for other in rollouts if other.finding.is_answered]
+    if item.finding.rule not in known and (known or item.finding.rule == "argmax"):
+        return (
+            "explicit-call-site",
+            False,
+        )  # the evaluation acts otherwise than training does, or would do
+    return "unresolved", False
 
-    def describe_training(self, training: list[Judged]) -> list[TrainingRollout]:
-        """The training rollouts, for the reader who wants to see what the tests were compared with."""
-        found: dict[tuple[object, ...], TrainingRollout] = {}
-        for item in training:
-            for level in item.sets or [NOT_MADE]:
-                key = (item.play.script, item.finding.rule, level.text, level.constructor)
-                found.setdefault(key, TrainingRollout(*key, self._evidence(item, level)))
-        return list(found.values())
+
+def _evidence(item: Judged, level: PlayedLevels) -> tuple[Mark, ...]:
+    play = item.play
+    marks: list[Mark] = []
+    for frame in play.frame.chain():
+        marks += frame.found_by
+        if frame.call is not None and frame.caller is not None:
+            name = frame.function.name if frame.function else ""
+            line = getattr(frame.call, "lineno", 0)
+            marks.append(Mark(frame.caller.module.path, line, f"calls {name}"))
+    marks += item.role.marks
+    marks += (*level.marks, step_mark(play), *item.finding.marks)
+    return tuple(dict.fromkeys(mark for mark in marks if mark.line > 0))
+
+
+def describe_training(training: list[Judged]) -> list[TrainingRollout]:
+    """The training rollouts, for the reader who wants to see what the tests were compared with."""
+    found: dict[tuple[object, ...], TrainingRollout] = {}
+    for item in training:
+        for level in item.sets or [NOT_MADE]:
+            key = (item.play.script, item.finding.rule, level.text, level.constructor)
+            found.setdefault(key, TrainingRollout(*key, _evidence(item, level)))
+    return list(found.values())
 
 
 def _agent(play: Play, finding: RuleFinding) -> str | None:

@@ -8,23 +8,15 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
+from gapfloor.audit.interpreter.facts import table
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.reading.index import names_in, plain_names_in
 
-PROVENANCE = {
-    "argument": "explicit-call-site",
-    "literal": "explicit-call-site",
-    "default": "default-argument",
-    "option": "config-option",
-}
+#: The provenance that the origin of a deciding constant means.
+PROVENANCE: dict[str, str] = table("words")["provenance_of_origin"]
 _TEMPERATURE = re.compile(r"temperature|temp|temper|noise_scale|std_scale|stddev_scale", re.IGNORECASE)
 _RULE_FLAG = re.compile(r"determin|greedy|stochastic|explor|sampl", re.IGNORECASE)
-_WORDS = {
-    "sampled": "sampling primitive",
-    "epsilon-greedy": "sampling primitive",
-    "argmax": "argmax primitive",
-    "random": "random action",
-}
+_WORDS: dict[str, str] = table("words")["primitives"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +73,7 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     rules = {item.rule for item in chosen}
     primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, v.Action))
     doubts = frozenset(doubt for item in chosen for doubt in item.item.doubts)
+    doubts |= {doubt for item in judged for guard in item.item.guards for doubt in guard.doubts}
     if is_narrowed:
         doubts |= {"something else that a network computes may reach the same place"}
     near = {id(one.frame.function) for one in primitives}
@@ -120,8 +113,10 @@ def decide_rule(alternatives: tuple[Alternative, ...]) -> RuleFinding:
     refused = [item for item in judged if not item.is_live and item.rule is None]
     rivals = rivals or [item for item in refused if not _is_nothing(item.item)]
     provenance, lines, more = _provenance(rivals)
-    if rule == "epsilon-greedy":
-        provenance = "unresolved"  # a library draws; where its epsilon comes from was not followed
+    if rule == "epsilon-greedy" or any(doubt.endswith(v.MAY_BE_GIVEN) for doubt in base.doubts):
+        provenance = (
+            "unresolved"  # where a library's epsilon, or a flag behind `**settings`, comes from is not known
+        )
     if provenance == "config-option" and all(item.rule is None for item in rivals):
         # A setting that chooses between agents says nothing about their rule.
         provenance, lines = "unflagged", ()
@@ -307,9 +302,10 @@ def _text(item: Alternative) -> str:
     if isinstance(value, v.Action) or (isinstance(value, v.Computed) and value.is_observed):
         words = value.rule if isinstance(value, v.Action) else "a network's answer"
         return f"{words} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
-    if isinstance(value, v.Unknown):
-        return f"not known: {value.text[:60]}"
-    return f"not known: {value.name[:60]}()" if isinstance(value, v.ExternalObject) else ""
+    if isinstance(value, v.Unknown | v.ExternalObject):
+        shown = value.text[:60] if isinstance(value, v.Unknown) else f"{value.name[:60]}()"
+        return f"not known: {shown}"
+    return ""
 
 
 def _names(items: list[_Judged]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gapfloor.audit.interpreter import calls, classes
+from gapfloor.audit.interpreter import calls, classes, library
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import Fact, facts, find_loops, pattern
@@ -19,6 +19,7 @@ from gapfloor.audit.reading.index import (
     FunctionInfo,
     ModuleInfo,
     arguments_of,
+    is_unit_test,
     kept_on_node,
     last_name,
     names_in,
@@ -31,8 +32,8 @@ MOST_EXPANSIONS = 300
 DEEPEST_CHAIN = 9
 _NOT_AN_ENVIRONMENT = pattern("not_an_environment")
 _ENVIRONMENT_NAME = re.compile(r"env|game|world|task|maze|^e$|simulator|arena", re.IGNORECASE)
+_TEXT_SETTING = pattern("text_setting")
 _TEST_LIBRARIES = frozenset({"absl.testing.absltest", "unittest", "unittest.TestCase", "pytest"})
-_VENDORED = re.compile(r"(^|/)(third_?party|vendor|site-packages|node_modules|external|submodules)/")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,11 @@ class Site:
     receiver: ast.expr | None
     action: ast.expr | None
     fact: Fact | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a language model writes an answer here: one call is a whole episode."""
+        return self.action is self.call
 
 
 @dataclass(eq=False)
@@ -66,16 +72,6 @@ class _Place:
     function: FunctionInfo | None
     call: ast.Call
     handed: ast.expr | None = None
-
-
-def is_unit_test(path: str) -> bool:
-    """Whether a file belongs to unit tests, documentation or code that was copied from elsewhere."""
-    parts = path.lower().split("/")
-    is_test = bool({"tests", "docs", "doc", "unittests", "unit_tests"} & set(parts[:-1]))
-    is_test = is_test or parts[-1].startswith("test_")
-    is_test = is_test or (parts[-1].endswith("_test.py") and not re.search(r"eval|run|play|train", parts[-1]))
-    is_module = re.match(r"test_(env|agent|policy|model|check|eval)", parts[-1]) is not None
-    return (is_test and not is_module) or bool(_VENDORED.search(path))
 
 
 class SiteFinder:
@@ -128,6 +124,8 @@ class SiteFinder:
         mapped = call.func.args[0] if isinstance(call.func, ast.Call) and call.func.args else None
         if isinstance(mapped, ast.Attribute) and mapped.attr in ("step", "step_env"):
             yield Site(module, function, call, mapped.value, _action_argument(call))
+        elif name == "generate" and _is_text(call) and (function is None or function.name != name):
+            yield Site(module, function, call, None, call)
         elif isinstance(call.func, ast.Attribute) and not is_inside and (call.args or call.keywords):
             receiver, first = call.func.value, call.args[0] if call.args else None
             if name in ("step", "step_async", "act", "step_env"):
@@ -138,6 +136,9 @@ class SiteFinder:
                 kind = first.elts[0]
                 is_step = isinstance(kind, ast.Constant) and kind.value == "step"
                 yield from [Site(module, function, call, None, first.elts[1])] if is_step else []
+            elif name == "send" and first is not None and re.search(r"conn|pipe|remote", last_name(receiver)):
+                is_step = re.match(r"act", last_name(first)) is not None
+                yield from [Site(module, function, call, None, first)] if is_step else []
         if name in tails:
             home = unbound(self.evaluator, function) if function else module.frame
             for item in home.evaluate(call.func):
@@ -293,13 +294,15 @@ class SiteFinder:
                 is_other = (
                     known and len(owners) == len(known) and not any("step" in one.methods for one in owners)
                 )
-                if is_other or not _ENVIRONMENT_NAME.search(last_name(site.receiver)):
+                if is_other or not any(map(_ENVIRONMENT_NAME.search, names_in(site.receiver))):
                     return None
                 doubts |= {f"what {ast.unparse(site.receiver)} is cannot be read"}
         assert site.action is not None
-        if _is_passed_on(site.action, frame, is_known=bool(environments)):
+        if site.receiver is None and site.action in site.call.args:
+            doubts |= {f"what is sent as {ast.unparse(site.action)} is taken for an action by its name"}
+        if not site.is_text and _is_passed_on(site.action, frame, is_known=bool(environments)):
             return None  # a worker or a wrapper passes on what somebody else has chosen
-        actions = frame.evaluate(site.action)
+        actions = (site.is_text and library.by_text_settings(site.call, frame)) or frame.evaluate(site.action)
         return Play(site, frame, environments, actions, script, is_reached, doubts)
 
 
@@ -312,6 +315,12 @@ def _may_be_environment(call: ast.Call, receiver: ast.expr, owner: ClassInfo | N
         is_agents = owner is not None and re.search(r"env", owner.name, re.IGNORECASE)
         return isinstance(parent_of(call), ast.Expr) and "env" in word and not is_agents
     return bool(_ENVIRONMENT_NAME.search(word)) or not _NOT_AN_ENVIRONMENT.search(word)
+
+
+def _is_text(call: ast.Call) -> bool:
+    """Whether `generate` is given what language models take."""
+    given = {one.arg or "" for one in call.keywords}.union(*map(names_in, arguments_of(call)))
+    return isinstance(call.func, ast.Attribute) and any(map(_TEXT_SETTING.search, given))
 
 
 def unbound(evaluator: Evaluator, function: FunctionInfo) -> Frame:

@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gapfloor.audit.interpreter.facts import pattern
+from gapfloor.audit.interpreter.facts import pattern, table
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.learning import EVALUATING
 from gapfloor.audit.reading.index import Index, last_name
+from gapfloor.json_values import jsonable
 
 if TYPE_CHECKING:
     from gapfloor.audit.judgement.paths import Judged
@@ -26,21 +27,10 @@ FIELDS = {
     "evaluates_heldout": "held out", "rule": "rule", "provenance": "provenance", "in_loop": "in-loop",
 }  # fmt: skip
 LEVELS = ("proved", "likely", "open")
-QUANTITIES = (
-    "script", "step", "action", "chosen_by", "decided_by", "rule", "provenance", "in_loop", "evaluates_heldout",
-    "grades", "levels", "constructor", "training_levels", "training_constructor", "agent", "inert_flags", "candidates",
-    "doubts", "evidence", "is_demonstration", "is_reached",
-)  # fmt: skip
 _DEMO = pattern("demo")
 _DEMO_SCRIPT = pattern("demo_script")
 _IGNORE = re.compile(r"#\s*gapfloor:\s*ignore\b")
 VALUE_BASED = pattern("value_based")
-_PRIMITIVES = ("sampling primitive", "argmax primitive", "random action", "the network's answer", "noisy")
-_DECIDERS = {
-    "explicit-call-site": " passed at the call",
-    "default-argument": "default argument",
-    "config-option": "option '",
-}
 
 
 @dataclass(frozen=True)
@@ -99,12 +89,13 @@ class EvaluationPath:
     @property
     def chosen_by(self) -> Mark | None:
         """The line of the primitive that chose the action."""
-        return next((mark for mark in self.evidence if mark.what in _PRIMITIVES), None)
+        words = {*table("words")["primitives"].values(), "the network's answer"}
+        return next((mark for mark in self.evidence if mark.what in words), None)
 
     @property
     def decided_by(self) -> Mark | None:
         """The line of the flag, default or setting that decides the rule."""
-        wanted = _DECIDERS.get(self.provenance)
+        wanted = table("words")["deciders"].get(self.provenance)
         return next((mark for mark in self.evidence[::-1] if wanted and wanted in mark.what), None)
 
     @property
@@ -119,7 +110,7 @@ class EvaluationPath:
 
     def to_dict(self) -> dict[str, Any]:
         """Its quantities as JSON."""
-        return {key: plain(getattr(self, key)) for key in QUANTITIES}
+        return {key: jsonable(getattr(self, key)) for key in table("words")["quantities"]}
 
 
 @dataclass(frozen=True)
@@ -131,15 +122,6 @@ class TrainingRollout:
     levels: str | None
     constructor: str | None
     evidence: tuple[Mark, ...]
-
-
-def plain(value: object) -> Any:
-    """A value of a row as JSON: a line becomes its file, number and words."""
-    if isinstance(value, Mark):
-        return {"file": value.file, "line": value.line, "what": value.what}
-    if isinstance(value, Mapping):
-        return dict(value)
-    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
@@ -168,12 +150,20 @@ def decide_verdict(
     if not paths:
         return _without_evaluation(training, hints, is_complete=is_complete)
     chosen = preferred(paths)
+    if all(path.grades["rule"] == "open" for path in chosen):
+        # What can be read speaks for what cannot, where it is as clearly an evaluation.
+        least = max(3, *(path.score for path in chosen))
+        answered = [
+            one for one in paths if one.is_reached and one.grades["rule"] != "open" and one.score >= least
+        ]
+        chosen, is_complete = preferred(answered) or chosen, is_complete and not answered
     values: dict[str, Any] = {}
     levels: dict[str, str] = {}
     rivals = [path for path in paths if path.is_reached and not path.makes_pictures]
     rivals = [path for path in rivals if path.agent != "value-based"]
     for name in FIELDS:
-        values[name], levels[name] = _agreed(chosen, name)
+        agreeing = [path for path in chosen if name != "provenance" or path.rule == values["rule"]]
+        values[name], levels[name] = _agreed(agreeing or chosen, name)
         # Which of several evaluations makes the reported numbers is a choice; where they differ, nothing is proved.
         is_disputed = any(getattr(path, name) != values[name] for path in rivals)
         if levels[name] == "proved" and (is_disputed or not is_complete):
@@ -202,13 +192,17 @@ def _without_evaluation(
     rules = [item for item in training if not item.finding.is_value_based] or list(training)
     rules = [item for item in rules if item.finding.rule not in ("random", "constant")]
     found = {item.finding.rule for item in rules}
-    # An environment that nobody could find may be the test environment.
-    is_seen = all(item.role.is_proved and (item.environments or item.play.site.fact) for item in training)
-    if not training or hints or not is_complete or not is_seen:
+    if hints or not is_complete or not any(item.role.is_proved for item in training):
         return OPEN
     answered = found - {"unresolved"}
     rule = next(iter(answered)) if len(answered) == 1 else "unresolved"
-    is_proved = len(found) == 1 and not any(item.finding.doubts or item.play.doubts for item in rules)
+    # An environment that nobody could find may be the test environment.
+    is_seen = all(item.role.is_proved and (item.environments or item.play.site.fact) for item in training)
+    if rule == "unresolved" and not is_seen:
+        return OPEN
+    is_proved = (
+        is_seen and len(found) == 1 and not any(item.finding.doubts or item.play.doubts for item in rules)
+    )
     levels = dict.fromkeys(FIELDS, "proved" if is_proved else "likely")
     return AuditVerdict(False, rule, "n/a", None, levels | ({"rule": "open"} if rule == "unresolved" else {}))
 
@@ -222,6 +216,9 @@ def _agreed(paths: Sequence[EvaluationPath], name: str) -> tuple[Any, str]:
     if len(values) == 1:
         is_proved = len(known) == len(paths) and all(path.grades[name] == "proved" for path in paths)
         return next(iter(values)), "proved" if is_proved else "likely"
+    most, count = values.most_common(1)[0]
+    if count >= 0.75 * len(known) and count > 2:
+        return most, "likely"  # one script of many may differ
     proved = {getattr(path, name) for path in known if path.grades[name] == "proved"}
     if len(proved) > 1:
         return None, "open"  # two ways that were both followed to the end

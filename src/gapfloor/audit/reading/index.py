@@ -8,6 +8,7 @@ importer wins: two sub-projects with a `model.py` each stay apart.
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MOST_CODE = 5_000_000
 #: Libraries whose names repositories reuse for folders of their own.
 LIBRARIES = words("libraries")
+
+_VENDORED = re.compile(r"(^|/)(third_?party|vendor|site-packages|node_modules|external|submodules)/")
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -325,12 +328,19 @@ def build_index(sources: Sources) -> Index:
 
 
 def _importance(source: SourceFile) -> tuple[bool, bool]:
-    """Whether a file is a unit test, and whether it mentions nothing that plays."""
-    name = source.path.rsplit("/", 1)[-1]
-    is_test = name.startswith("test_") or "/tests/" in f"/{source.path}"
-    text = source.text
-    is_relevant = ".step(" in text or "policy" in text or "env" in text or "agent" in text
-    return is_test, not is_relevant
+    """Whether a file is a unit test or the like, and whether it mentions nothing that plays."""
+    words = (".step(", "policy", "env", "agent")
+    return is_unit_test(source.path), not any(word in source.text for word in words)
+
+
+def is_unit_test(path: str) -> bool:
+    """Whether a file belongs to unit tests, documentation or code that was copied from elsewhere."""
+    parts = path.lower().split("/")
+    is_test = bool({"tests", "docs", "doc", "unittests", "unit_tests"} & set(parts[:-1]))
+    is_test = is_test or parts[-1].startswith("test_")
+    is_test = is_test or (parts[-1].endswith("_test.py") and not re.search(r"eval|run|play|train", parts[-1]))
+    is_module = re.match(r"test_(env|agent|policy|model|check|eval)", parts[-1]) is not None
+    return (is_test and not is_module) or bool(_VENDORED.search(path))
 
 
 def _enter_nodes(module: ModuleInfo) -> None:

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.audit.pages import page
 from gapfloor.errors import UsageError
-from gapfloor.escape import escape_markdown, markdown_code
 from gapfloor.leftovers import temporary_folder
 from gapfloor.tables.readable import ReportResult
 
@@ -71,34 +71,7 @@ class TraceResult(ReportResult):
         return {"schema": "gapfloor-audit-trace/2"} | asdict(self)
 
     def __repr__(self) -> str:
-        lines = [f"# Observed: {markdown_code(' '.join(self.command))}", ""]
-        heads = "| line | environment | observed rule | in-loop | steps | episodes | policy versions |"
-        lines += [heads, "|---" * 7 + "|"] if self.paths else ["No environment step was observed.", ""]
-        for path in self.paths:
-            place = escape_markdown(f"{path.file}:{path.line} ({path.function})")
-            words = (
-                place,
-                escape_markdown(path.environment),
-                f"**{path.rule}**",
-                "yes" if path.in_loop else "no",
-            )
-            counts = (path.n_steps, path.n_episodes, path.n_policy_versions)
-            lines.append(f"| {' | '.join(map(str, (*words, *counts)))} |")
-        for path in self.paths:
-            said = [*path.evidence] or ["no draw and no maximum equals the actions"]
-            if path.n_random:
-                said.append(f"{path.n_random} of {path.n_steps} actions were drawn without the policy")
-            if path.called_from:
-                said.append(f"called from {', '.join(path.called_from)}")
-            lines += [
-                "",
-                escape_markdown(f"{path.file}:{path.line}"),
-                *(f"- {escape_markdown(one)}" for one in said),
-            ]
-        lines += ["", f"Optimiser steps: {self.n_updates}."]
-        if self.unseen:
-            lines.append("Not seen: " + escape_markdown("; ".join(self.unseen)) + ".")
-        return "\n".join(lines) + "\n"
+        return page("trace.md", result=self, command=" ".join(self.command))
 
 
 def trace(command: list[str], *, most_steps: int | None = None) -> TraceResult:
