@@ -174,9 +174,6 @@ def _given_to_base(name: str, init: Frame) -> Alternatives:
             given = next((one.value for one in call.keywords if one.arg == name), None)
             if given is not None:
                 return init.evaluate(given)
-            if name in INNER_ENVIRONMENT and call.args:
-                found = init.evaluate(call.args[0])
-                return tuple(one for one in found if isinstance(one.value, v.Environment))
     return ()
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gapfloor.audit.interpreter import attributes, classes, library
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, pattern, words
+from gapfloor.audit.interpreter.facts import find_actor_by_call, pattern, words
 from gapfloor.audit.interpreter.operators import combine
 from gapfloor.audit.interpreter.options import MISSING, is_settings_class, literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
@@ -182,11 +182,6 @@ def call_value(target: Alternative, call: ast.Call, frame: Frame) -> Alternative
                 if method is not None:
                     bound = v.Callable(method, target, value.init.parent if value.init else None)
                     return _call_function(bound, call, frame)
-            if classes.is_a(value.info, "environment"):
-                return (Alternative(v.Unknown(describe(call))),)
-            bases = classes.external_bases(value.info)
-            if any(is_deterministic_function(base) for base in bases):
-                return library.computed(call, frame, is_network=True)
         case v.External():
             return library.external_call(value.name, call, frame)
         case v.ExternalObject():

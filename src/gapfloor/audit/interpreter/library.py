@@ -69,8 +69,6 @@ def external_call(name: str, call: ast.Call, frame: Frame) -> Alternatives:
         given_items = calls.keyword_bindings(call, frame)
         items = {key: value for key, value in given_items if key}
         return (Alternative(v.Mapping(items, is_open=len(items) < len(given_items) or bool(call.args))),)
-    if name == "map" and len(call.args) > 1:
-        return frame.evaluate(call.args[1])
     rule = draw_of_function(name, call)
     if rule == "argmax" and first is not None:
         values = frame.evaluate(first)

@@ -52,6 +52,10 @@ _KEEPING = pattern("keeping")
 _RETURN = pattern("return")
 
 
+#: A loop in which weights are updated: its node, its frame, yes, maybe or no, and the call that updates.
+_Loop = tuple[ast.AST | None, Frame | None, str, ast.AST | None]
+
+
 @dataclass
 class Role:
     """What a step is played for, with the reasons."""
@@ -256,26 +260,25 @@ def decide_role(updates: Updates, play: Play) -> Role:
     return role
 
 
-def _learning_loop(updates: Updates, play: Play) -> tuple[ast.AST | None, Frame | None, str, ast.AST | None]:
+def _learning_loop(updates: Updates, play: Play) -> _Loop:
     """The innermost loop around a step, in any frame of its chain, in which weights are updated."""
     chain = play.frame.chain()
-    perhaps: tuple[ast.AST | None, Frame | None, str, ast.AST | None] = (None, None, "no", None)
+    perhaps: _Loop = (None, None, "no", None)
     for position in range(len(chain) - 1, -1, -1):
         here = chain[position]
         inner = play.site.call if here is play.frame else chain[position + 1].call
         regions = [*reversed(loops_around(here, inner))] if inner is not None else []
         if here.is_handed and here.function is not None and here is not chain[0]:
             regions.append(here.scope)  # a worker or the body of `scan` runs again and again
-        for region in regions:
-            status, call = updates.status(region, here)
-            if status == "yes":
-                return region, here, "yes", call
-            if status == "maybe" and perhaps[2] == "no":
-                perhaps = (region, here, "maybe", call)
+        places = [(region, here) for region in regions]
         if here.is_handed and here.caller is not None:
-            status, call = updates.status(here.caller.scope, here.caller)
+            places.append((here.caller.scope, here.caller))
+        for region, frame in places:
+            status, call = updates.status(region, frame)
             if status == "yes":
-                return here.caller.scope, here.caller, "yes", call
+                return region, frame, "yes", call
+            if status == "maybe" and perhaps[2] == "no" and frame is here:
+                perhaps = (region, here, "maybe", call)
     return perhaps
 
 

@@ -36,15 +36,22 @@ _TEXT_SETTING = pattern("text_setting")
 _TEST_LIBRARIES = frozenset({"absl.testing.absltest", "unittest", "unittest.TestCase", "pytest"})
 
 
-@dataclass(frozen=True, eq=False)
-class Site:
-    """One place in the text where an environment is stepped, or handed to a library's loop."""
+@dataclass(frozen=True, eq=False, slots=True)
+class _Place:
+    """A call, with the function whose body holds it, and what it hands on."""
 
     module: ModuleInfo
     function: FunctionInfo | None
     call: ast.Call
-    receiver: ast.expr | None
-    action: ast.expr | None
+    handed: ast.expr | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Site(_Place):
+    """One place in the text where an environment is stepped, or handed to a library's loop."""
+
+    receiver: ast.expr | None = None
+    action: ast.expr | None = None
     fact: Fact | None = None
 
     @property
@@ -64,14 +71,6 @@ class Play:
     script: str
     is_reached: bool
     doubts: frozenset[str]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Place:
-    module: ModuleInfo
-    function: FunctionInfo | None
-    call: ast.Call
-    handed: ast.expr | None = None
 
 
 class SiteFinder:
@@ -123,27 +122,27 @@ class SiteFinder:
         name = last_name(call.func)
         mapped = call.func.args[0] if isinstance(call.func, ast.Call) and call.func.args else None
         if isinstance(mapped, ast.Attribute) and mapped.attr in ("step", "step_env"):
-            yield Site(module, function, call, mapped.value, _action_argument(call))
+            yield Site(module, function, call, receiver=mapped.value, action=_action_argument(call))
         elif name == "generate" and _is_text(call) and (function is None or function.name != name):
-            yield Site(module, function, call, None, call)
+            yield Site(module, function, call, action=call)
         elif isinstance(call.func, ast.Attribute) and not is_inside and (call.args or call.keywords):
             receiver, first = call.func.value, call.args[0] if call.args else None
             if name in ("step", "step_async", "act", "step_env"):
                 if _may_be_environment(call, receiver, owner):
-                    yield Site(module, function, call, receiver, _action_argument(call))
+                    yield Site(module, function, call, receiver=receiver, action=_action_argument(call))
             elif name in ("send", "put") and isinstance(first, ast.Tuple) and len(first.elts) >= 2:
                 # The action is sent to a worker process: `pipe.send(("step", action))`.
                 kind = first.elts[0]
                 is_step = isinstance(kind, ast.Constant) and kind.value == "step"
-                yield from [Site(module, function, call, None, first.elts[1])] if is_step else []
+                yield from [Site(module, function, call, action=first.elts[1])] if is_step else []
             elif name == "send" and first is not None and re.search(r"conn|pipe|remote", last_name(receiver)):
                 is_step = re.match(r"act", last_name(first)) is not None
-                yield from [Site(module, function, call, None, first)] if is_step else []
+                yield from [Site(module, function, call, action=first)] if is_step else []
         if name in tails:
             home = unbound(self.evaluator, function) if function else module.frame
             for item in home.evaluate(call.func):
                 for fact in find_loops(item.value.name) if isinstance(item.value, v.External) else ():
-                    yield Site(module, function, call, None, None, fact)
+                    yield Site(module, function, call, fact=fact)
 
     # Chains of calls.
 

@@ -251,13 +251,8 @@ def dotted_name(node: ast.AST) -> str:
 
 def names_in(node: ast.AST) -> set[str]:
     """Every plain name and attribute name inside `node`."""
-    found = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name):
-            found.add(inner.id)
-        elif isinstance(inner, ast.Attribute):
-            found.add(inner.attr)
-    return found
+    named = (one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute))
+    return {one.id if isinstance(one, ast.Name) else one.attr for one in named}
 
 
 Node = TypeVar("Node", bound=ast.AST)
