@@ -11,7 +11,7 @@ from tests.report.printed_results import CALLS, PAPER
 from tests.report.test_tables import SIXTEEN
 
 from gapfloor.report.write import WrittenReport
-from gapfloor.tables.text_formats import to_csv
+from gapfloor.tables.formats import to_csv
 
 #: A value fitted to a printed one may round to its neighbour.
 STEP = 0.0101

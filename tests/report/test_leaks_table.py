@@ -12,7 +12,7 @@ from tests.report.fixture_store import write_store
 from gapfloor.levels.schedule import LevelSet
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.write import write_report
-from gapfloor.tables.text_formats import to_csv, to_markdown, to_tabular
+from gapfloor.tables.formats import to_csv, to_markdown, to_tabular
 from small_stores import leaked_levels
 
 pytestmark = pytest.mark.fast

@@ -15,7 +15,7 @@ from tests.report.printed_results import PAPER, printed_results, without
 from gapfloor.report.cka import read_cka
 from gapfloor.report.source import source_of_results
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
-from gapfloor.tables.text_formats import to_csv, to_float, to_markdown, to_tabular
+from gapfloor.tables.formats import to_csv, to_float, to_markdown, to_tabular
 
 pytestmark = pytest.mark.fast
 

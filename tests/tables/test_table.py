@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import pytest
 
 from gapfloor.tables.cells import estimate, fixed, p_value, text_cell
-from gapfloor.tables.html import html_rows, to_html
+from gapfloor.tables.formats import html_rows, to_csv, to_float, to_html, to_markdown, to_tabular
 from gapfloor.tables.table import Column, RuleLine, Table
 from gapfloor.tables.terminal import to_terminal
-from gapfloor.tables.text_formats import to_csv, to_float, to_markdown, to_tabular
 
 pytestmark = pytest.mark.fast
 

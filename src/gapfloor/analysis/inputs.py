@@ -119,6 +119,8 @@ def gather(
     for name in ("agent", "seed"):
         if "" in labels[name][1] and (bad := is_policy & is_named(labels[name], "")).any():
             notes.append(f"{name} is empty in {place.listed(bad)}: these episodes are taken as one run's")
+    codes, names = labels["agent"]
+    agents, first = np.unique(codes[is_policy], return_index=True)
     return Inputs(
         labels=labels,
         returns=returns,
@@ -126,7 +128,7 @@ def gather(
         cells=cells if cells is not None and cells.num_rows else None,
         extra_columns=tuple(extra),
         assumed=tuple(notes),
-        agent_order=_order_of_appearance(labels),
+        agent_order=tuple(names[agent] for agent in agents[np.argsort(first)]),
     )
 
 
@@ -241,15 +243,6 @@ def whole_numbers(table: pa.Table, name: str, *, source: str) -> Ints:
         return np.asarray(pc.fill_null(column, -1).to_numpy())
     except pa.ArrowException:
         raise UsageError(f"{source}: {name} must hold whole numbers, but is {table[name].type}.") from None
-
-
-def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:
-    """The agents in the order of their first rows."""
-    codes, names = labels["agent"]
-    codes = codes[is_named(labels["reference"], "")]
-    first = np.full(len(names), codes.size)
-    first[codes[::-1]] = np.arange(codes.size - 1, -1, -1)
-    return tuple(names[code] for code in np.argsort(first, kind="stable") if first[code] < codes.size)
 
 
 def label_codes(column: pa.ChunkedArray) -> Label:

@@ -136,9 +136,10 @@ def _beyond_the_call(one: Compared, family_size: int) -> dict[str, Any]:
         crossed = crossed_mean(table, confidence=confidence) if table else None
     else:
         test, halves = one.paper_test, _episodes(used)
-        detectable = minimum_detectable_effect(
-            se=test.sem, df=test.n - 1, alpha=plan.floor.alpha, family_size=family_size
-        )
+        if test.n > 1:
+            detectable = minimum_detectable_effect(
+                se=test.sem, df=test.n - 1, alpha=plan.floor.alpha, family_size=family_size
+            )
         train, held_out = map(level_table, halves)
         crossed = None
         if train is not None and held_out is not None and len(used) > 1:

@@ -180,7 +180,6 @@ def plan_campaign(
         trial_constants(protocol, engine) if BEST_CONSTANT in references else []
         for engine in protocol.engines
     ]
-    store.refuse_file()
     runs = [
         _run_groups(mine, protocol, engine, rules, probe=probe, store=store)
         for mine, engine in zip(candidates, protocol.engines, strict=True)

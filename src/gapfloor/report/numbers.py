@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -62,11 +61,16 @@ class Number:
 
 def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str, Number]:
     """Every number of these results by key, in the order of keys; the first row that gives a key keeps it."""
+    # Section -> keys, how the value is taken from a row, and its format.
+    keys = {
+        section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
+        for section, entries in shipped("report/templates/numbers.toml").items()
+    }
     made: list[Number] = []
     for name, row, section in _sources(findings):
         # How many runs (or games) a number rests on, and its status where it has one.
         origin = (row.n, row.status) if hasattr(row, "status") else (row.games, "")
-        for key, value_of, style in _keys()[section]:
+        for key, value_of, style in keys[section]:
             # A name that is empty (a suite of data without budgets) leaves no dot behind.
             spelt = key.format(name) if name else key.replace(".{}", "")
             made.append(Number(spelt, formatted(style, value_of(row)), *origin))
@@ -77,15 +81,6 @@ def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str
         if isinstance(value, str) or is_number(value):
             numbers.setdefault(number.key, number)
     return dict(sorted(numbers.items()))
-
-
-@cache
-def _keys() -> dict[str, list[tuple[str, Any, str]]]:
-    """Section -> keys, how the value is taken from a row, and its format."""
-    return {
-        section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
-        for section, entries in shipped("report/templates/numbers.toml").items()
-    }
 
 
 def to_tex(numbers: dict[str, Number]) -> str:

@@ -25,7 +25,7 @@ from gapfloor.report.tables.build import Tables
 from gapfloor.report.text_templates import environment
 from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline
 from gapfloor.settings import shipped_text
-from gapfloor.tables.html import html_head, html_rows
+from gapfloor.tables.formats import html_head, html_rows
 
 #: What the page counts as exploratory -> the rows of the results.
 _KINDS = {

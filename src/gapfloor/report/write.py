@@ -22,8 +22,8 @@ from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 from gapfloor.report.verdict import build_verdicts, decision, headline
 from gapfloor.tables.cells import counted
+from gapfloor.tables.formats import to_csv, to_float, to_markdown, to_tabular
 from gapfloor.tables.readable import ReadableResult
-from gapfloor.tables.text_formats import to_csv, to_float, to_markdown, to_tabular
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.
 FORMATS = ("tex", "md", "csv", "html", "card", "methods", "figures")

@@ -28,7 +28,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Pair
+from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, Floats, Pair
 
 #: Largest grid for the full convolution.
 _MAX_GRID = 1 << 18
@@ -112,9 +112,7 @@ def mean_interval(values: Floats, *, confidence: float, n_resamples: int, rng: n
 def difference_interval(
     first: Floats, second: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator
 ) -> Pair:
-    """Percentile interval of the difference of two means, both samples resampled; NaN where one has one value."""
-    if min(first.size, second.size) < 2:
-        return NO_PAIR
+    """Percentile interval of the difference of the means of two samples of two or more values, both resampled."""
     differences = resampled_differences(first, second, n_resamples=n_resamples, rng=rng)
     return percentile_interval(differences, confidence=confidence)
 

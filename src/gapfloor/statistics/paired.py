@@ -85,14 +85,14 @@ def difference_of_agents(
     own, other = map(moments, runs)
     test = welch_of_moments(own, other)
     p, ends = test.p, NO_PAIR
-    if method == "paper":
+    if min(own.n, other.n) < 2:
+        p = NAN
+    elif method == "paper":
         ends = difference_interval(*runs, confidence=confidence, n_resamples=n_resamples, rng=rng)
     else:
         scale = float(np.abs(np.concatenate(runs)).max())
         errors = [0.0 if do_not_differ(values, scale=scale) else sem(values) for values in runs]
-        if min(own.n, other.n) < 2:
-            p = NAN
-        elif not max(errors):
+        if not max(errors):
             p = 1.0 if abs(test.difference) <= ROUNDING * scale else NAN
         else:
             parts = VariancePart(errors[0] ** 2, own.n - 1), VariancePart(errors[1] ** 2, other.n - 1)

@@ -179,7 +179,9 @@ def compare_to_floor(
         sem=own.sem,
         delta=test.difference,
         se=float(np.hypot(own.sem, other.sem)),
-        ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng)
+        if runs.size > 1
+        else NO_PAIR,
         df=test.df,
         p=test.p,
         p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),

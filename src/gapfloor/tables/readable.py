@@ -87,7 +87,7 @@ class ReadableResult:
         return "\n".join([*tables, *map(clean_lines, (*self.sentences(), *self.notes))])
 
     def _repr_html_(self) -> str:
-        from gapfloor.tables.html import to_html
+        from gapfloor.tables.formats import to_html
 
         lines = [f"<p>{html.escape(line)}</p>" for line in (*self.sentences(), *self.notes)]
         return "".join([*map(to_html, self.tables()), *lines])

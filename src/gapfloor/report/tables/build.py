@@ -159,7 +159,8 @@ def _without_empty_columns(table: Table) -> Table | None:
     kept = [
         at
         for at, column in enumerate(table.columns)
-        if column.align == "l" or any(_has_number(row[at]) for row in table.body)
+        if column.align == "l"
+        or any(isinstance(raw := row[at].raw[0], int | float) and is_number(raw) for row in table.body)
     ]
     if all(table.columns[at].align == "l" for at in kept):
         return None
@@ -171,10 +172,6 @@ def _without_empty_columns(table: Table) -> Table | None:
         rows=tuple(tuple(row[at] for at in kept) for row in table.body),
         notes=(*table.notes, *notes),
     )
-
-
-def _has_number(cell: Cell) -> bool:
-    return isinstance(value := cell.raw[0], int | float) and is_number(value)
 
 
 #: A heading over columns: its text and, where it has one of its own, its LaTeX; its rule; the first and last column.
