@@ -85,6 +85,37 @@ def test_a_flag_keeps_its_default_behind_arguments_that_cannot_be_read(tmp_path:
     assert read(tmp_path, files)[::2] == ("argmax", "likely")
 
 
+INITIALIZED = """
+class Body(nn.Module):
+    def forward(self, obs, greedy=False):
+        pi = Categorical(logits=self.layer(obs))
+        return pi.probs.argmax(-1) if greedy else pi.sample()
+
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.actor = Body().apply(start)
+
+    def forward(self, obs):
+        return self.actor(obs)
+"""
+
+
+def test_a_network_stays_itself_when_a_function_initializes_it(tmp_path: Path):
+    files = frozen("action = agent.forward(obs)", call="evaluate(args, Agent())")
+    files["evaluation.py"] = files["evaluation.py"].replace("(args, net)", "(args, agent)")
+    files["net.py"] += INITIALIZED
+    files["train.py"] = files["train.py"].replace("from net import Net", "from net import Agent, Net")
+    assert read(tmp_path, files)[:2] == ("sampled", "default-argument")
+
+
+def test_async_was_a_name_in_older_python(tmp_path: Path):
+    files = frozen("action = net.act(obs, deterministic=True)[0]")
+    files["train.py"] = files["train.py"].replace("Net(64)", "Net(64, async=True)")
+    assert read(tmp_path, files)[0] == "argmax"
+
+
 def test_training_in_an_environment_from_elsewhere_is_a_likely_answer(tmp_path: Path):
     text = train().replace("from procgen import ProcgenEnv", "from elsewhere import make")
     text = text.replace(

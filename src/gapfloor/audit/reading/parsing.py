@@ -22,6 +22,9 @@ _PYTHON_2 = re.compile(
 )
 
 
+_OLD_NAME = re.compile(r"(?<=\.)async\b(?! )|\basync(?=\s*=[^=])")
+
+
 def parse_source(text: str) -> ast.Module | str:
     """The tree of `text`, or the reason why there is none."""
     try:
@@ -29,6 +32,10 @@ def parse_source(text: str) -> ast.Module | str:
             warnings.simplefilter("ignore")
             tree = ast.parse(text)
     except SyntaxError as error:
+        # `async` was an ordinary name until Python 3.7; columns do not matter here, lines do.
+        renamed = _OLD_NAME.sub("async_", text)
+        if renamed != text:
+            return parse_source(renamed)
         if _PYTHON_2.search(text):
             return "Python 2 syntax"
         return f"syntax error at line {error.lineno}"
