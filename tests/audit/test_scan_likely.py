@@ -112,7 +112,7 @@ def test_a_network_stays_itself_when_a_function_initializes_it(tmp_path: Path):
 
 def test_async_was_a_name_in_older_python(tmp_path: Path):
     files = frozen("action = net.act(obs, deterministic=True)[0]")
-    files["train.py"] = files["train.py"].replace("Net(64)", "Net(64, async=True)")
+    files["evaluation.py"] = files["evaluation.py"].replace("num_envs=1,", "num_envs=1, async=True,")
     assert read(tmp_path, files)[0] == "argmax"
 
 
