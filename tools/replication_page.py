@@ -384,6 +384,10 @@ def _single_names() -> list[str]:
     return [f"{rule}, {'training' if of == 'train' else 'held-out'}" for rule, of in _SINGLE]
 
 
+#: Quantities of a difference as the page calls them.
+_QUANTITIES = {"train": "training", "test": "held-out", "gap": "gap"}
+
+
 def long_runs(results: AnalysisResults, words: str) -> str:
     """The miner runs of a million steps under their locked plan, and each run by itself."""
     table = pq.read_table(LONG / "episodes.parquet").to_pandas()
@@ -399,8 +403,21 @@ def long_runs(results: AnalysisResults, words: str) -> str:
         + " |"
         for agent, seed in sorted({key[:2] for key in means.index})
     ]
+    differences = [
+        (f"{row.rule} − {row.rule_b}, {_QUANTITIES[row.quantity]}", row.difference) for row in results.pairs
+    ] + [
+        (f"{row.agent} − {row.agent_b}, {row.rule}, {_QUANTITIES[row.quantity]}", row.difference)
+        for row in results.encoders
+        if row.rule == "sampled"
+    ]
+    compared = "\n".join(
+        f"| {name} | {each.value:+.2f} | {'< 0.001' if each.p < 0.001 else f'{each.p:.3f}'} |"
+        for name, each in differences
+    )
     return (
         f"{under_plan(LONG_PLAN, results, words)}\n\n{returns_and_gaps(results)}\n\n"
+        "Differences of rules (paired over runs) and of encoders:\n\n| difference | estimate | p |\n|---|---|---|\n"
+        f"{compared}\n\n"
         f"Each run by itself:\n\n{head}" + "\n".join(rows)
     )
 
