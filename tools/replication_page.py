@@ -50,6 +50,8 @@ PAGES = {
         "state",
         "references",
         "guessing",
+        "each long run",
+        "whole maze",
         "small agents",
         "census",
     ),
@@ -101,12 +103,14 @@ def build_parts() -> dict[str, str]:
         "findings": findings(judged),
         "all findings": findings_table(judged),
         "public": public_agents(public, public_words),
-        "maze": maze(),
+        "maze": maze(_MAZE_STEPS),
+        "whole maze": maze(),
         "small agents": small_agents(),
         "calls": calls(paper, results),
         "references": references(results),
         "guessing": guessing(networks),
         "long": long_runs(long, long_words),
+        "each long run": each_long_run(long),
         "census": census(results),
         "costs": costs(),
         "tables": build_tables(paper, results, DATA),
@@ -258,7 +262,9 @@ def _seen(seen: Seen | None) -> str:
 
 def public_agents(results: AnalysisResults, words: str) -> str:
     """Returns, calls and gaps of other people's agents, with the stricter references."""
-    return f"{under_plan(PUBLIC_PLAN, results, words)}\n\n{returns_and_gaps(results)}"
+    stricter = "Held-out returns next to the stricter references:"
+    tables = f"{returns_and_gaps(results)}\n\n{stricter}\n\n{references(results)}"
+    return f"{under_plan(PUBLIC_PLAN, results, words)}\n\n{tables}"
 
 
 def under_plan(plan: Path, results: AnalysisResults, words: str) -> str:
@@ -273,7 +279,7 @@ def under_plan(plan: Path, results: AnalysisResults, words: str) -> str:
 
 
 def returns_and_gaps(results: AnalysisResults) -> str:
-    """Two tables: returns, calls and gaps of each game, and held-out returns next to the stricter references."""
+    """Returns, calls and gaps of each game."""
     head = (
         "| game | rule | training levels | floor | call | held-out | floor | call | gap | floor's gap | call |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|\n"
@@ -294,8 +300,7 @@ def returns_and_gaps(results: AnalysisResults) -> str:
                     f"| {game} | {rule} | {' | '.join(cells)} | {gap.gap:+.2f} ± {gap.gap_sem:.2f} | "
                     f"{gap.floor_gap:+.2f} | {gap.decision.label} |"
                 )
-    stricter = "Held-out returns next to the stricter references:"
-    return head + "\n".join(rows) + f"\n\n{stricter}\n\n{references(results)}"
+    return head + "\n".join(rows)
 
 
 def story(results: AnalysisResults, words: str) -> str:
@@ -342,13 +347,17 @@ def _constant_action() -> str:
     )
 
 
-def maze() -> str:
+#: Millions of steps on the page; the table of all checkpoints is among the notes.
+_MAZE_STEPS = (5, 10, 15, 20, 25, 30, 45, 65, 85, 105)
+
+
+def maze(shown: Sequence[int] | None = None) -> str:
     """Returns of one public maze run over its training, with the floor; errors are over episodes."""
     episodes = pq.read_table(MAZE / "episodes.parquet").to_pandas()
     runs = episodes[episodes["agent"] == "maze_normal"]
     points = runs.assign(steps=runs["budget"].str.removesuffix("M").astype(int)).groupby("steps")
     rows = [_single_run("uniform (the floor)", episodes[episodes["reference"] == "uniform"])]
-    rows += [_single_run(f"{steps}M", point) for steps, point in points]
+    rows += [_single_run(f"{steps}M", point) for steps, point in points if shown is None or steps in shown]
     return _single_runs("steps", rows)
 
 
@@ -389,20 +398,7 @@ _QUANTITIES = {"train": "training", "test": "held-out", "gap": "gap"}
 
 
 def long_runs(results: AnalysisResults, words: str) -> str:
-    """The miner runs of a million steps under their locked plan, and each run by itself."""
-    table = pq.read_table(LONG / "episodes.parquet").to_pandas()
-    means = (
-        table[table["reference"] == ""]
-        .groupby(["agent", "seed", "rule", "level_set"])["episode_return"]
-        .mean()
-    )
-    head = f"| run | {' | '.join(_single_names())} |\n" + "|---" * 5 + "|\n"
-    rows = [
-        f"| {agent}, seed {seed:.0f} | "
-        + " | ".join(f"{means[agent, seed, *cell]:.2f}" for cell in _SINGLE)
-        + " |"
-        for agent, seed in sorted({key[:2] for key in means.index})
-    ]
+    """The miner runs of a million steps under their locked plan."""
     differences = [
         (f"{row.rule} − {row.rule_b}, {_QUANTITIES[row.quantity]}", row.difference) for row in results.pairs
     ] + [
@@ -417,9 +413,26 @@ def long_runs(results: AnalysisResults, words: str) -> str:
     return (
         f"{under_plan(LONG_PLAN, results, words)}\n\n{returns_and_gaps(results)}\n\n"
         "Differences of rules (paired over runs) and of encoders:\n\n| difference | estimate | p |\n|---|---|---|\n"
-        f"{compared}\n\n"
-        f"Each run by itself:\n\n{head}" + "\n".join(rows)
+        f"{compared}"
     )
+
+
+def each_long_run(results: AnalysisResults) -> str:
+    """The same runs next to the stricter references, and each of them by itself."""
+    table = pq.read_table(LONG / "episodes.parquet").to_pandas()
+    means = (
+        table[table["reference"] == ""]
+        .groupby(["agent", "seed", "rule", "level_set"])["episode_return"]
+        .mean()
+    )
+    head = f"| run | {' | '.join(_single_names())} |\n" + "|---" * 5 + "|\n"
+    rows = [
+        f"| {agent}, seed {seed:.0f} | "
+        + " | ".join(f"{means[agent, seed, *cell]:.2f}" for cell in _SINGLE)
+        + " |"
+        for agent, seed in sorted({key[:2] for key in means.index})
+    ]
+    return f"{references(results)}\n\nEach run by itself:\n\n{head}" + "\n".join(rows)
 
 
 def calls(paper: dict[str, Any], results: AnalysisResults) -> str:
