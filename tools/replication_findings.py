@@ -1,8 +1,8 @@
 """Every testable sentence of the paper about agents, and what four sets of agents say about it.
 
 A finding is a sentence, what the paper prints, and a function that looks at the results of `gapfloor analyse` and says
-what it sees and whether that is what the paper says. The same function looks at our agents of 100k steps, our miner run
-of 1M steps, other people's agents of 25M steps and networks that were never trained.
+what it sees and whether that is what the paper says. The same function looks at our agents of 100k steps, our miner
+runs of 1M steps, other people's agents of 25M steps and networks that were never trained.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Judged:
 
     @property
     def state(self) -> State:
-        """What the trained agents say together; one run, which is not tested, has no vote."""
+        """What the trained agents say together; what is not tested has no vote."""
         seen = (self.seen.get(name) for name in COLUMNS[:3])
         verdicts = {each.verdict for each in seen if each is not None}
         if {"shown", "contradicted"} <= verdicts:

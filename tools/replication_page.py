@@ -39,6 +39,7 @@ LONG, PUBLIC, MAZE, SMALL, UNTRAINED = (
 )
 PLAN = ROOT / "studies" / "miniature-plan.toml"
 PUBLIC_PLAN = ROOT / "studies" / "public" / "baseline-plan.toml"
+LONG_PLAN = ROOT / "studies" / "miner-1M-plan.toml"
 #: The pages and the parts that each of them holds.
 PAGES = {
     "README.md": ("story", "count"),
@@ -49,6 +50,8 @@ PAGES = {
         "state",
         "references",
         "guessing",
+        "each long run",
+        "whole maze",
         "small agents",
         "census",
     ),
@@ -89,7 +92,8 @@ def build_parts() -> dict[str, str]:
     paper = json.loads((ROOT / "tests" / "data" / "paper_tables.json").read_text(encoding="utf-8"))
     results, words = analysed(DATA, PLAN)
     public, public_words = analysed(PUBLIC, PUBLIC_PLAN)
-    evidence = {"100k": Evidence(results), "1M": Evidence(analyse(LONG)), "25M, public": Evidence(public)}
+    long, long_words = analysed(LONG, LONG_PLAN)
+    evidence = {"100k": Evidence(results), "1M": Evidence(long), "25M, public": Evidence(public)}
     networks = untrained_episodes()
     judged = judge(paper, {**evidence, "untrained": Evidence(untrained(networks))})
     return {
@@ -99,12 +103,14 @@ def build_parts() -> dict[str, str]:
         "findings": findings(judged),
         "all findings": findings_table(judged),
         "public": public_agents(public, public_words),
-        "maze": maze(),
+        "maze": maze(_MAZE_STEPS),
+        "whole maze": maze(),
         "small agents": small_agents(),
         "calls": calls(paper, results),
         "references": references(results),
         "guessing": guessing(networks),
-        "long": long_run(evidence["1M"]),
+        "long": long_runs(long, long_words),
+        "each long run": each_long_run(long),
         "census": census(results),
         "costs": costs(),
         "tables": build_tables(paper, results, DATA),
@@ -256,8 +262,24 @@ def _seen(seen: Seen | None) -> str:
 
 def public_agents(results: AnalysisResults, words: str) -> str:
     """Returns, calls and gaps of other people's agents, with the stricter references."""
-    lock = load_plan(PUBLIC_PLAN).lock
+    stricter = "Held-out returns next to the stricter references:"
+    tables = f"{returns_and_gaps(results)}\n\n{stricter}\n\n{references(results)}"
+    return f"{under_plan(PUBLIC_PLAN, results, words)}\n\n{tables}"
+
+
+def under_plan(plan: Path, results: AnalysisResults, words: str) -> str:
+    """Which plan was locked when, and what has been played of it."""
+    lock = load_plan(plan).lock
     assert lock is not None
+    return (
+        f"Plan `{lock.plan.hash[:12]}`, locked {lock.plan.locked_at} with {lock.plan.cells_seen} cells seen "
+        f"({lock.plan.seen_in}). {results.source.n_episodes:,} episodes of {results.source.n_runs} runs and the "
+        f"references. {words}"
+    )
+
+
+def returns_and_gaps(results: AnalysisResults) -> str:
+    """Returns, calls and gaps of each game."""
     head = (
         "| game | rule | training levels | floor | call | held-out | floor | call | gap | floor's gap | call |\n"
         "|---|---|---|---|---|---|---|---|---|---|---|\n"
@@ -278,13 +300,7 @@ def public_agents(results: AnalysisResults, words: str) -> str:
                     f"| {game} | {rule} | {' | '.join(cells)} | {gap.gap:+.2f} ± {gap.gap_sem:.2f} | "
                     f"{gap.floor_gap:+.2f} | {gap.decision.label} |"
                 )
-    state = (
-        f"Plan `{lock.plan.hash[:12]}`, locked {lock.plan.locked_at} with {lock.plan.cells_seen} cells seen "
-        f"({lock.plan.seen_in}). {results.source.n_episodes:,} episodes of {results.source.n_runs} runs and the "
-        f"references. {words}"
-    )
-    stricter = "Held-out returns next to the stricter references:"
-    return f"{state}\n\n{head}" + "\n".join(rows) + f"\n\n{stricter}\n\n{references(results)}"
+    return head + "\n".join(rows)
 
 
 def story(results: AnalysisResults, words: str) -> str:
@@ -331,13 +347,17 @@ def _constant_action() -> str:
     )
 
 
-def maze() -> str:
+#: Millions of steps on the page; the table of all checkpoints is among the notes.
+_MAZE_STEPS = (5, 10, 15, 20, 25, 30, 45, 65, 85, 105)
+
+
+def maze(shown: Sequence[int] | None = None) -> str:
     """Returns of one public maze run over its training, with the floor; errors are over episodes."""
     episodes = pq.read_table(MAZE / "episodes.parquet").to_pandas()
     runs = episodes[episodes["agent"] == "maze_normal"]
     points = runs.assign(steps=runs["budget"].str.removesuffix("M").astype(int)).groupby("steps")
     rows = [_single_run("uniform (the floor)", episodes[episodes["reference"] == "uniform"])]
-    rows += [_single_run(f"{steps}M", point) for steps, point in points]
+    rows += [_single_run(f"{steps}M", point) for steps, point in points if shown is None or steps in shown]
     return _single_runs("steps", rows)
 
 
@@ -366,28 +386,53 @@ def _single_run(name: str, episodes: Any) -> str:
 
 
 def _single_runs(first: str, rows: Sequence[str]) -> str:
-    names = [f"{rule}, {'training' if of == 'train' else 'held-out'}" for rule, of in _SINGLE]
-    return f"| {first} | {' | '.join(names)} |\n" + "|---" * 5 + "|\n" + "\n".join(rows)
+    return f"| {first} | {' | '.join(_single_names())} |\n" + "|---" * 5 + "|\n" + "\n".join(rows)
 
 
-def long_run(evidence: Evidence) -> str:
-    """The final checkpoint of the long miner run on the draws of the miniature."""
-    rows = []
-    for rule in ("sampled", "greedy", "merged"):
-        cells = []
-        for level_set in ("train", "test"):
-            row = evidence.comparison("miner", rule, level_set)
-            low, high = row.delta.interval
-            cells.append(
-                f"{row.mean:.2f} | {row.floor:.2f} | {row.delta.value:+.2f} [{low:+.2f}, {high:+.2f}]"
-            )
-        rows.append(f"| {rule} | {' | '.join(cells)} |")
-    head = (
-        "| rule | training levels | floor | difference | held-out | floor | difference |\n"
-        + "|---" * 7
-        + "|\n"
+def _single_names() -> list[str]:
+    return [f"{rule}, {'training' if of == 'train' else 'held-out'}" for rule, of in _SINGLE]
+
+
+#: Quantities of a difference as the page calls them.
+_QUANTITIES = {"train": "training", "test": "held-out", "gap": "gap"}
+
+
+def long_runs(results: AnalysisResults, words: str) -> str:
+    """The miner runs of a million steps under their locked plan."""
+    differences = [
+        (f"{row.rule} − {row.rule_b}, {_QUANTITIES[row.quantity]}", row.difference) for row in results.pairs
+    ] + [
+        (f"{row.agent} − {row.agent_b}, {row.rule}, {_QUANTITIES[row.quantity]}", row.difference)
+        for row in results.encoders
+        if row.rule == "sampled"
+    ]
+    compared = "\n".join(
+        f"| {name} | {each.value:+.2f} | {'< 0.001' if each.p < 0.001 else f'{each.p:.3f}'} |"
+        for name, each in differences
     )
-    return head + "\n".join(rows)
+    return (
+        f"{under_plan(LONG_PLAN, results, words)}\n\n{returns_and_gaps(results)}\n\n"
+        "Differences of rules (paired over runs) and of encoders:\n\n| difference | estimate | p |\n|---|---|---|\n"
+        f"{compared}"
+    )
+
+
+def each_long_run(results: AnalysisResults) -> str:
+    """The same runs next to the stricter references, and each of them by itself."""
+    table = pq.read_table(LONG / "episodes.parquet").to_pandas()
+    means = (
+        table[table["reference"] == ""]
+        .groupby(["agent", "seed", "rule", "level_set"])["episode_return"]
+        .mean()
+    )
+    head = f"| run | {' | '.join(_single_names())} |\n" + "|---" * 5 + "|\n"
+    rows = [
+        f"| {agent}, seed {seed:.0f} | "
+        + " | ".join(f"{means[agent, seed, *cell]:.2f}" for cell in _SINGLE)
+        + " |"
+        for agent, seed in sorted({key[:2] for key in means.index})
+    ]
+    return f"{references(results)}\n\nEach run by itself:\n\n{head}" + "\n".join(rows)
 
 
 def calls(paper: dict[str, Any], results: AnalysisResults) -> str:

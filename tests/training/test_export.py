@@ -7,7 +7,7 @@ from export_half import export_half  # noqa: E402
 from gapfloor.errors import UsageError  # noqa: E402
 from gapfloor.policies.checkpoint import load_network  # noqa: E402
 from gapfloor.training.agent import make_agent  # noqa: E402
-from gapfloor.training.checkpoint import write_checkpoint  # noqa: E402
+from gapfloor.training.checkpoint import read_header, write_checkpoint  # noqa: E402
 from gapfloor.training.spec import TrainingSpec  # noqa: E402
 
 
@@ -33,6 +33,16 @@ def test_a_copy_is_half_the_size_with_nearly_the_same_logits_and_its_own_hash(tm
     frames = np.random.default_rng(0).integers(0, 256, (4, 64, 64, 3), dtype=np.uint8)
     assert np.allclose(small.logits(frames), original.logits(frames), atol=2e-3)
     assert (copy.parent / "log.parquet").read_bytes() == b"log"
+
+
+def test_the_checkpoints_of_the_history_are_rounded_too_where_asked_for(tmp_path):
+    run, earlier = write_run(tmp_path / "runs", iteration=2), write_run(tmp_path / "earlier", iteration=1)
+    (run / "history").mkdir()
+    (earlier / "checkpoint.safetensors").rename(run / "history" / "0000004096.weights")
+    assert not (export_half(run, tmp_path / "without").parent / "history").exists()
+    small = export_half(run, tmp_path / "agents", history=True).parent / "history" / "0000004096.weights"
+    assert small.stat().st_size < 0.6 * (run / "history" / small.name).stat().st_size
+    assert read_header(small)["rounded_from"] == read_header(run / "history" / small.name)["content_hash"]
 
 
 def test_an_unfinished_run_is_not_shipped(tmp_path):
