@@ -297,10 +297,10 @@ def _method_of(base: Alternative, call: ast.Call, function: ast.Attribute, frame
     is_own = isinstance(value, v.Instance) and classes.method(value.info, name) is not None
     if name in SAME_OBJECT and isinstance(value, v.Instance) and not is_own:
         return (base,)
-    if name == "apply" and isinstance(value, v.Instance) and not is_own and len(call.args) == 1 and not call.keywords:
+    is_applied = name == "apply" and isinstance(value, v.Instance) and not is_own
+    if is_applied and len(call.args) == 1 and not call.keywords:
         return (base,)  # torch: `network.apply(initialize)` is the network
-    is_flax = isinstance(value, v.Instance) and not is_own and len(call.args) > 1
-    if is_flax and name == "apply" and not any(keyword.arg == "method" for keyword in call.keywords):
+    if is_applied and len(call.args) > 1 and not any(keyword.arg == "method" for keyword in call.keywords):
         return call_value(base, _without_parameters(call), frame)
     found: list[Alternative] = []
     opaque = (v.Unknown, v.ExternalObject, v.Computed, v.Noise, v.Sequence, v.Mapping)
