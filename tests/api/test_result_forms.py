@@ -22,6 +22,12 @@ VERIFIED = StoreVerification(
 )  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock counts the cells of a store in the working directory; there must be none."""
+    monkeypatch.chdir(tmp_path)
+
+
 def locked(folder: Path) -> Path:
     path = gapfloor.Plan.init(folder / "plan.toml")
     gapfloor.Plan.lock(path, cells_seen=0)
