@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from command_line import run
@@ -20,8 +22,8 @@ def test_an_endless_environment_is_refused_with_the_remedy(capsys: pytest.Captur
     assert "--option max_episode_steps=N" in done.err
 
 
-def test_the_remedy_works(capsys: pytest.CaptureFixture[str]) -> None:
-    done = run(capsys, "floor", ENDLESS, "--option", "max_episode_steps=20", *FEW)
+def test_the_remedy_works(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    done = run(capsys, "floor", ENDLESS, "--option", "max_episode_steps=20", *FEW, "--store", str(tmp_path))
     assert done.code == 0, done.err
 
 

@@ -1,6 +1,6 @@
 """A study with the plan that is applied to it, and the rows that need no test: floors, returns, normalised scores.
 
-The plan decides which runs a row is about, its status, and a generator of its own.
+The plan decides which runs a row is about and what its status is. Each row resamples with its own random numbers.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ EPISODE_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
 #: More episodes than a cell, and than a published dataset, has; a Parquet file of a few bytes can declare any number.
 MOST_IN_CELL, MOST_IN_DATASET = 1_000_000, 10_000_000
 
-#: The columns that say which cell a row belongs to, shared by both tables.
+#: The columns of both tables that name the cell of a row.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 
 #: One row per cell: its labels, then what was measured along the way. Entropies in nats.
